@@ -1,0 +1,134 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// Store keeps the items of groups. All coordination rests on Write being one atomic compare-and-swap
+// of one item; leasetest holds the suite that every Store must pass.
+//
+// A Store is safe for concurrent use. It keeps attributes that it does not know. Every call returns
+// soon after ctx is done.
+type Store interface {
+	// Open makes sure that the store is there, and creates it only if it is absent and create is
+	// true. It is called once, before anything else.
+	Open(ctx context.Context, create bool) (Info, error)
+
+	// Members returns the group's worker items and its control item: one cheap read. Unless
+	// consistent is true the answer may be a few seconds old.
+	Members(ctx context.Context, group string, consistent bool) ([]Item, error)
+
+	// Leases yields the lease items of one stream, in any order, maybe a few seconds old. An item
+	// that cannot be read comes as an Item with its Key and an *ItemError, and the sequence goes on; any
+	// other error ends it.
+	Leases(ctx context.Context, group, stream string) iter.Seq2[Item, error]
+
+	// Get returns one item as it is now, or ErrNotFound.
+	Get(ctx context.Context, group string, key Key) (Item, error)
+
+	// Write performs one compare-and-swap and returns the item as written. If the condition does not
+	// hold the error is a *ConflictError. After any other error the write may or may not have
+	// happened, or may still happen; repeating it is always safe.
+	Write(ctx context.Context, group string, w Write) (Item, error)
+}
+
+// Info is what Open tells of a store.
+type Info struct {
+	// ID changes when the store (a table, a folder) was deleted and made again.
+	ID string
+}
+
+// Op is what a Write does.
+type Op uint8
+
+// The operations.
+const (
+	Create Op = iota + 1 // the item must be absent
+	Update               // the item must be at Counter and, if a lease, with Owner
+	Delete               // as Update; afterwards the item is absent
+)
+
+// String is the operation's name in lower case.
+func (o Op) String() string {
+	switch o {
+	case Create:
+		return "create"
+	case Update:
+		return "update"
+	case Delete:
+		return "delete"
+	}
+	return "unknown"
+}
+
+// Write is one compare-and-swap of one item. It is absolute: Item holds every known attribute as it
+// shall be, so that a repetition after a lost answer can be recognised.
+type Write struct {
+	Op   Op
+	Item Item // Create: with Counter 0; Update: with Counter one above the condition's; Delete: only its Key counts
+
+	// The condition of Update and Delete.
+	Counter int64
+	Owner   string // of a lease; "" is free
+}
+
+// Check returns why w breaks the rules of writes, or nil. Every Store calls it first.
+func (w Write) Check() error {
+	switch {
+	case w.Item.Key.String() == "":
+		return errors.New("write without a key")
+	case w.Op == Create && w.Item.Counter != 0:
+		return fmt.Errorf("create %s: counter %d, want 0", w.Item.Key, w.Item.Counter)
+	case w.Op == Update && w.Item.Counter != w.Counter+1:
+		return fmt.Errorf("update %s: counter %d on condition %d, want one more", w.Item.Key, w.Item.Counter, w.Counter)
+	case w.Op != Create && w.Op != Update && w.Op != Delete:
+		return fmt.Errorf("write %s: unknown operation %d", w.Item.Key, w.Op)
+	}
+	return nil
+}
+
+// Applies says whether the condition of w holds for the item as it stands; found is false if the
+// item is absent.
+func (w Write) Applies(item Item, found bool) bool {
+	if w.Op == Create {
+		return !found
+	}
+	return found && item.Counter == w.Counter && item.Lease.Owner == w.Owner
+}
+
+// ErrNotFound says that there is no such item.
+var ErrNotFound = errors.New("item not found")
+
+// ErrStoreGone says that the store itself (a table, a folder) is not there. It is never created again
+// while a worker runs.
+var ErrStoreGone = errors.New("lease store not found")
+
+// ConflictError says that the condition of a Write did not hold. Nothing was written.
+type ConflictError struct {
+	Item  Item // as it stands
+	Found bool // false: the item is absent
+}
+
+// Error implements error.
+func (e *ConflictError) Error() string {
+	if !e.Found {
+		return "conflict: the item is absent"
+	}
+	return fmt.Sprintf("conflict: %s is at counter %d, owner %q", e.Item.Key, e.Item.Counter, e.Item.Lease.Owner)
+}
+
+// ItemError says that an item of the store cannot be read: it is corrupt, foreign, or of a later
+// version. Nothing overwrites it.
+type ItemError struct {
+	Key string // as it stands in the store
+	Err error
+}
+
+// Error implements error.
+func (e *ItemError) Error() string { return fmt.Sprintf("item %q: %v", clip(e.Key), e.Err) }
+
+// Unwrap returns the cause.
+func (e *ItemError) Unwrap() error { return e.Err }
