@@ -1,0 +1,61 @@
+// Package lease is the heart of leat: who may read which shard, and how far a shard has been handled.
+// It holds the items that a group keeps in its Store, the positions in them, and the protocol by
+// which workers share shards out, as plain functions of their input: no clock, no goroutine, no lock,
+// no randomness and no IO. The same code runs in production, in the simulator and in tests.
+//
+// # Vocabulary
+//
+// A group is a set of workers that share the shards of a stream. A worker is one incarnation of one
+// process: its id is never used again. A lease is a shard's item in the store: its owner and its
+// checkpoint. A checkpoint says that everything up to it has been handled. A heartbeat is a write to
+// the worker's own item. A worker is fenced when another one has shut it out.
+//
+// # Who decides what
+//
+// The store decides: every write is a compare-and-swap on the item's counter, and raises it by one.
+// So at most one worker can move a checkpoint between two changes of owner, and never back. What
+// remains to be shown is that no two workers hand out records of one shard at one time:
+//
+//   - A worker hands records out only before its deadline: the reading of its own clock before the
+//     first send of its last heartbeat that succeeded, plus the failover time D. Taking a lease or
+//     writing a checkpoint proves nothing.
+//   - An observer counts a worker's silence from after the answer that first showed its last
+//     heartbeat. After D + max(2 % of D, 200 ms) it fences the silent worker: one write to that
+//     worker's item, conditional on the heartbeat that it saw. Only then are its leases free.
+//
+// The deadline runs from before the send, the silence from after the answer; so the first ends before
+// the second, whatever the clocks show, if their rates differ by less than 1 %. A worker past its
+// deadline is suspended: it starts nothing; if its next heartbeat succeeds nobody was in between, and it
+// goes on where it was.
+//
+//	            join                  heartbeat succeeds
+//	  absent ---------> alive <-----------------------------+
+//	                    |   |                               |
+//	                    |   +-- own deadline passes --> (suspended, in memory only)
+//	       clean stop   |                                   |
+//	          v         +------ silent for D + 2 % ---------+
+//	        left                     v
+//	                              fenced
+//
+// # Lost answers
+//
+// A write is absolute: it names every value that the item shall have. After any outcome but success
+// or conflict the same write is sent again; if it then conflicts, and the item shows exactly the values
+// of the write, it had landed. One write is outstanding per item and worker.
+//
+// # Resharding
+//
+// A shard's children get their leases, at TRIM_HORIZON, before the shard is marked SHARD_END. A child
+// that has not begun waits until every parent is SHARD_END or no longer listed by the stream; a parent
+// without a lease that is still listed blocks it. Leases made when the group first saw the stream are roots and
+// wait for nobody.
+//
+// # Failures
+//
+//	worker crashes              its leases move after the failover time, all of them at once
+//	worker pauses               it is suspended; later it goes on, or learns that it was fenced
+//	store out of reach          everybody is suspended, nobody is fenced on a view that stood still
+//	answer lost, write late     repeated, recognised; the compare-and-swap makes a late one harmless
+//	stale reads                 harmless: a counter never goes back in anybody's view
+//	lease item changed by hand  the owner ends its epoch and takes again from the item
+package lease
