@@ -80,19 +80,18 @@ type ReportKind string
 
 // The kinds of reports.
 const (
-	Joined        ReportKind = "joined"         // this worker is a member of the group
-	PeerJoined    ReportKind = "peer joined"    // Worker is new
-	PeerLeft      ReportKind = "peer left"      // Worker stopped cleanly
-	PeerFenced    ReportKind = "peer fenced"    // Worker was silent for too long
-	SelfFenced    ReportKind = "fenced"         // this worker was silent for too long; it joins again
-	Took          ReportKind = "took"           // this worker took Shard, from Worker if there was one
-	Released      ReportKind = "released"       // this worker gave Shard back at Position
-	Lost          ReportKind = "lost"           // Shard is Worker's now
-	Finished      ReportKind = "finished"       // Shard was handled to its end
-	Resharded     ReportKind = "resharded"      // Shard is a new child
-	ShardTrimmed  ReportKind = "shard trimmed"  // Shard passed its retention before it was handled to its end
-	Unreadable    ReportKind = "unreadable"     // an item of the store cannot be read
-	StoreTroubled ReportKind = "store troubled" // a write or read failed and is tried again
+	Joined       ReportKind = "joined"        // this worker is a member of the group
+	PeerJoined   ReportKind = "peer joined"   // Worker is new
+	PeerLeft     ReportKind = "peer left"     // Worker stopped cleanly
+	PeerFenced   ReportKind = "peer fenced"   // Worker was silent for too long
+	SelfFenced   ReportKind = "fenced"        // this worker was silent for too long; it joins again
+	Took         ReportKind = "took"          // this worker took Shard, from Worker if there was one
+	Released     ReportKind = "released"      // this worker gave Shard back at Position
+	Lost         ReportKind = "lost"          // Shard is Worker's now
+	Finished     ReportKind = "finished"      // Shard was handled to its end
+	Resharded    ReportKind = "resharded"     // Shard is a new child
+	ShardTrimmed ReportKind = "shard trimmed" // Shard passed its retention before it was handled to its end
+	Unreadable   ReportKind = "unreadable"    // an item of the store cannot be read
 )
 
 // Done says that the member has left the group. It is the last action; after ErrFenced the caller may

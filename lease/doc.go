@@ -28,14 +28,14 @@
 // deadline is suspended: it starts nothing; if its next heartbeat succeeds nobody was in between, and it
 // goes on where it was.
 //
-//	            join                  heartbeat succeeds
-//	  absent ---------> alive <-----------------------------+
-//	                    |   |                               |
-//	                    |   +-- own deadline passes --> (suspended, in memory only)
-//	       clean stop   |                                   |
-//	          v         +------ silent for D + 2 % ---------+
-//	        left                     v
-//	                              fenced
+//	          join                  heartbeat succeeds
+//	absent ---------> alive <-----------------------------+
+//	                  |   |                               |
+//	                  |   +-- own deadline passes --> (suspended, in memory only)
+//	     clean stop   |                                   |
+//	        v         +------ silent for D + 2 % ---------+
+//	      left                     v
+//	                            fenced
 //
 // # Lost answers
 //

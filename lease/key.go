@@ -52,6 +52,21 @@ func (k Key) String() string {
 	return ""
 }
 
+// Check returns why k cannot name an item, or nil: a part that its kind needs is empty, one that it
+// does not need is set, or a stream or shard holds a slash. ParseKey gives back every key that passes.
+func (k Key) Check() error {
+	switch {
+	case k.Kind == KindLease && k.Stream != "" && k.Shard != "" && k.Worker == "" &&
+		strings.IndexByte(k.Stream, '/') < 0 && strings.IndexByte(k.Shard, '/') < 0:
+		return nil
+	case k.Kind == KindWorker && k.Worker != "" && k.Stream == "" && k.Shard == "":
+		return nil
+	case k == ControlKey():
+		return nil
+	}
+	return fmt.Errorf("item key %q: not lease/<stream>/<shard>, worker/<id> or control", clip(k.String()))
+}
+
 // ParseKey is the inverse of Key.String. A key of a kind that this version does not know is an error.
 func ParseKey(s string) (Key, error) {
 	if s == controlText {

@@ -27,3 +27,168 @@ var ErrFenced = errors.New("fenced: silent for longer than the failover time")
 // ErrRecreated says that the stream is not the one that the group has read: it was deleted and created again
 // under the same name.
 var ErrRecreated = errors.New("stream was recreated under the same name")
+
+// Member is one worker's side of the protocol: a value that Step changes and nothing else does. It is
+// not safe for concurrent use. Step never reads a clock; the caller tells the time.
+type Member struct {
+	cfg   MemberConfig
+	phase phase
+	steps uint64 // Steps so far: what orders an answer before a later request
+	now   Time
+	wake  Time
+	out   []Action
+
+	// The worker's own item.
+	me       Item
+	deadline Time
+	nextBeat Time
+	settleAt Time // nothing is taken before a look at the members after this
+	stopping bool
+	failure  error // why it stops, if not because it was asked to
+
+	writes map[Key]*write // outstanding, one per key
+
+	// The members of the group, as read.
+	peers        map[string]*peer
+	membersAsked bool
+	membersBegun uint64 // step that asked
+	membersNext  Time
+	membersRetry Time   // no read before it, after an error
+	membersLast  Time   // of the last answer
+	membersKnown bool   // there was an answer
+	consistentAt uint64 // step that asked for the last consistent read which was answered
+	askNow       bool   // a consistent read is needed
+
+	// The control item, and what it is to become.
+	control      Item
+	controlFound bool
+	bump         bool // tell the others to read the leases
+
+	// The leases of the stream, as read.
+	view        map[string]*viewed
+	unreadable  map[string]bool // item keys
+	leasesAsked bool
+	leasesBegun uint64
+	leasesKnown bool
+	leasesLast  Time // of the last answer
+	leasesNext  Time
+	leasesEcho  Time // a second look after a change, because the first may be stale; 0 is none
+	leasesPause time.Duration
+	stale       bool // the plan is out of date
+	tidied      bool // cleaned up since the last read
+
+	// The shards of the stream, as listed.
+	listed      map[string]Shard
+	roots       map[string]Shard // open at the group's start; only while their leases are made
+	wantAll     bool
+	wantRoots   *ListShards
+	listAsked   *ListShards
+	listAskedAt uint64
+	listBegun   uint64 // step that asked for the listing in listed
+	listNext    Time   // no listing before it
+	auditAt     Time
+
+	held    map[string]*holding
+	heldDue Time
+}
+
+type phase uint8
+
+const (
+	joining phase = iota
+	active
+	leaving
+	gone
+)
+
+// NewMember returns a member that has done nothing yet. Its first Step makes it join.
+func NewMember(cfg MemberConfig) *Member {
+	return &Member{
+		cfg: cfg,
+		me: Item{Key: WorkerKey(cfg.ID), Worker: Worker{
+			State: Alive, Streams: []string{cfg.Stream}, MaxShards: cfg.MaxShards,
+		}},
+		writes:     map[Key]*write{},
+		peers:      map[string]*peer{},
+		view:       map[string]*viewed{},
+		unreadable: map[string]bool{},
+		held:       map[string]*holding{},
+		askNow:     true,
+	}
+}
+
+// Deadline is the time until which this worker is the only one that may hand out records of the
+// shards that it was granted. Every start of a handler is preceded by a look at the lease clock.
+func (m *Member) Deadline() Time { return m.deadline }
+
+// Wake is the time at which the member wants a Tick if nothing else happens before.
+func (m *Member) Wake() Time { return m.wake }
+
+// Step tells the member what happened and returns what it wants done. now never goes back. The
+// returned slice is the caller's.
+func (m *Member) Step(now Time, ev Event) []Action {
+	if m.phase == gone {
+		return nil
+	}
+	m.now, m.out = now, nil
+	m.steps++
+	switch e := ev.(type) {
+	case Stop:
+		m.leave(nil)
+	case MembersRead:
+		m.onMembers(e)
+	case LeasesRead:
+		m.onLeases(e)
+	case Listed:
+		m.onListed(e)
+	case Written:
+		m.onWritten(e)
+	case Acked:
+		m.onAcked(e)
+	case Ended:
+		m.onEnded(e)
+	case Drained:
+		m.onDrained(e)
+	case Missing:
+		m.onMissing(e)
+	}
+	m.advance()
+	return m.out
+}
+
+// advance looks at the whole state and does what is due. It is level-triggered: events only change
+// the state, so that nothing hangs on the order in which they come.
+func (m *Member) advance() {
+	if m.phase == gone {
+		return
+	}
+	m.wake = m.now + Time(m.cfg.Relist)
+	m.beat()
+	m.fenceSilent()
+	m.syncControl()
+	m.advanceHeld()
+	m.take()
+	m.tidy()
+	m.readMembers()
+	m.readLeases()
+	m.list()
+	m.sendWrites()
+}
+
+// wakeAt makes sure that the member is stepped at t.
+func (m *Member) wakeAt(t Time) {
+	if t < m.wake {
+		m.wake = max(t, m.now)
+	}
+}
+
+func (m *Member) do(a Action) { m.out = append(m.out, a) }
+
+// suspended says whether the member cannot prove that it is a member: it starts nothing new.
+func (m *Member) suspended() bool { return m.now >= m.deadline }
+
+// patience is how long a worker must be silent before it is fenced: the failover time and a margin
+// for clocks whose rates differ.
+func (m *Member) patience() time.Duration {
+	return m.cfg.Failover + max(m.cfg.Failover/50, 200*time.Millisecond)
+}

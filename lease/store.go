@@ -77,9 +77,10 @@ type Write struct {
 
 // Check returns why w breaks the rules of writes, or nil. Every Store calls it first.
 func (w Write) Check() error {
+	if err := w.Item.Key.Check(); err != nil {
+		return fmt.Errorf("%s: %w", w.Op, err)
+	}
 	switch {
-	case w.Item.Key.String() == "":
-		return errors.New("write without a key")
 	case w.Op == Create && w.Item.Counter != 0:
 		return fmt.Errorf("create %s: counter %d, want 0", w.Item.Key, w.Item.Counter)
 	case w.Op == Update && w.Item.Counter != w.Counter+1:

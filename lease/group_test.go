@@ -1,0 +1,442 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+	"github.com/leatstream/leat/store/memory"
+)
+
+// group drives members on one memory store and a scripted stream, on virtual time: every action is
+// answered at once. The simulator does the same with latency and faults; these tests say in a few
+// lines what each rule means.
+type group struct {
+	t       *testing.T
+	store   *memory.Store
+	now     lease.Time
+	shards  []lease.Shard
+	workers []*worker
+	reports []string
+}
+
+type worker struct {
+	id     string
+	member *lease.Member
+	open   map[string]lease.Open
+	done   bool
+	err    error
+	cut    bool // its writes get no answer, and do not happen
+	listed int
+}
+
+var created = time.UnixMilli(1_700_000_000_000)
+
+func newGroup(t *testing.T, shards ...lease.Shard) *group {
+	return &group{t: t, store: memory.New(), shards: shards, now: 1}
+}
+
+func (g *group) join(id string, change ...func(*lease.MemberConfig)) *worker {
+	cfg := lease.MemberConfig{
+		ID: id, Stream: "orders", ARN: "arn", Created: created,
+		Failover: 6 * time.Second, Heartbeat: 2 * time.Second, Watch: time.Second,
+		Relist: time.Minute, Checkpoint: 5 * time.Second,
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w := &worker{id: id, member: lease.NewMember(cfg), open: map[string]lease.Open{}}
+	g.workers = append(g.workers, w)
+	g.step(w, lease.Tick{})
+	return w
+}
+
+// step tells a worker an event and carries out what follows from it.
+func (g *group) step(w *worker, ev lease.Event) {
+	g.t.Helper()
+	ctx := context.Background()
+	events := []lease.Event{ev}
+	for n := 0; len(events) > 0; n++ {
+		if n > 1000 {
+			g.t.Fatalf("%s does not come to rest", w.id)
+		}
+		ev, events = events[0], events[1:]
+		for _, action := range w.member.Step(g.now, ev) {
+			switch a := action.(type) {
+			case lease.ReadMembers:
+				items, err := g.store.Members(ctx, "g", a.Consistent)
+				if w.cut {
+					err = errors.New("cut off")
+				}
+				events = append(events, lease.MembersRead{Items: items, Consistent: a.Consistent, Err: err})
+			case lease.ReadLeases:
+				events = append(events, lease.LeasesRead{Items: g.leases()})
+			case lease.ListShards:
+				w.listed++
+				events = append(events, lease.Listed{Shards: slices.Clone(g.shards)})
+			case lease.WriteItem:
+				events = append(events, g.write(w, a.Write))
+			case lease.Open:
+				w.open[a.Shard] = a
+			case lease.Drain:
+				events = append(events, lease.Drained{Shard: a.Shard, Token: a.Token})
+			case lease.Close:
+				delete(w.open, a.Shard)
+			case lease.Report:
+				g.reports = append(g.reports, fmt.Sprintf("%s: %s %s", w.id, a.Kind, a.Shard))
+			case lease.Done:
+				w.done, w.err = true, a.Err
+			}
+		}
+	}
+}
+
+func (g *group) write(w *worker, wr lease.Write) lease.Event {
+	if w.cut {
+		return lease.Written{Key: wr.Item.Key, Outcome: lease.Unknown, Err: errors.New("cut off")}
+	}
+	item, err := g.store.Write(context.Background(), "g", wr)
+	var conflict *lease.ConflictError
+	switch {
+	case errors.As(err, &conflict):
+		return lease.Written{Key: wr.Item.Key, Outcome: lease.Conflict, Item: conflict.Item, Found: conflict.Found}
+	case err != nil:
+		g.t.Fatal(err)
+	}
+	return lease.Written{Key: wr.Item.Key, Outcome: lease.Landed, Item: item, Found: true}
+}
+
+func (g *group) leases() []lease.Item {
+	var items []lease.Item
+	for item, err := range g.store.Leases(context.Background(), "g", "orders") {
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+func (g *group) lease(shard string) lease.Lease {
+	g.t.Helper()
+	item, err := g.store.Get(context.Background(), "g", lease.LeaseKey("orders", shard))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return item.Lease
+}
+
+// pass lets time go by for all workers but the stopped ones.
+func (g *group) pass(d time.Duration, stopped ...*worker) {
+	g.t.Helper()
+	for end := g.now.Add(d); ; {
+		next := end
+		for _, w := range g.workers {
+			if !w.done && !slices.Contains(stopped, w) {
+				next = min(next, w.member.Wake())
+			}
+		}
+		if next == g.now && next != end {
+			next++
+		}
+		g.now = max(g.now, next)
+		for _, w := range g.workers {
+			if !w.done && !slices.Contains(stopped, w) && w.member.Wake() <= g.now {
+				g.step(w, lease.Tick{})
+			}
+		}
+		if g.now >= end {
+			return
+		}
+	}
+}
+
+func (g *group) ack(w *worker, shard, sequence string) {
+	g.t.Helper()
+	g.step(w, lease.Acked{Shard: shard, Token: w.open[shard].Token, Position: after(g.t, sequence)})
+}
+
+func after(t *testing.T, sequence string) lease.Position {
+	t.Helper()
+	p, err := lease.AfterSequence(sequence, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func shards(n int) []lease.Shard {
+	var list []lease.Shard
+	for i := range n {
+		list = append(list, lease.Shard{ID: fmt.Sprintf("shard-%d", i)})
+	}
+	return list
+}
+
+func (g *group) reported(want string) bool { return slices.Contains(g.reports, want) }
+
+// A new group reads within a second, and workers that start together share the shards evenly.
+func TestNewGroupSharesShards(t *testing.T) {
+	g := newGroup(t, shards(7)...)
+	a, b, c := g.join("a"), g.join("b"), g.join("c")
+	g.pass(time.Second)
+	for _, w := range []*worker{a, b, c} {
+		if n := len(w.open); n < 2 || n > 3 {
+			t.Errorf("%s has %d shards, want 2 or 3", w.id, n)
+		}
+	}
+	if got := len(a.open) + len(b.open) + len(c.open); got != 7 {
+		t.Errorf("%d shards are open, want 7", got)
+	}
+}
+
+// A crashed worker's shards all move, within the failover time and what watching costs; a live
+// worker's do not.
+func TestCrashMovesLeasesAfterFailoverTime(t *testing.T) {
+	g := newGroup(t, shards(4)...)
+	a, b := g.join("a"), g.join("b")
+	g.pass(5 * time.Second)
+	g.pass(5*time.Second, a)
+	if len(b.open) != 2 {
+		t.Fatalf("b has %d shards before the failover time is over, want 2", len(b.open))
+	}
+	g.pass(3*time.Second+200*time.Millisecond, a)
+	if len(b.open) != 4 {
+		t.Fatalf("b has %d shards after the failover time, want all 4", len(b.open))
+	}
+	// The crashed worker was only paused: it learns that it was fenced, and hands nothing out meanwhile.
+	if a.member.Deadline() > g.now {
+		t.Error("the paused worker believes in its leases")
+	}
+	g.pass(time.Second)
+	if !a.done || !errors.Is(a.err, lease.ErrFenced) || len(a.open) != 0 {
+		t.Errorf("paused worker: done %v, error %v, %d shards open; want fenced", a.done, a.err, len(a.open))
+	}
+}
+
+// A worker that was silent, but not fenced, goes on where it was.
+func TestSuspendedWorkerGoesOn(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(3 * time.Second)
+	token := a.open["shard-0"].Token
+	g.pass(time.Minute, a)
+	if a.member.Deadline() > g.now {
+		t.Fatal("believes in its lease after a minute of silence")
+	}
+	g.pass(time.Second)
+	if a.member.Deadline() <= g.now || a.open["shard-0"].Token != token {
+		t.Error("did not go on in the same epoch")
+	}
+}
+
+// A store that nobody can reach fences nobody when it comes back.
+func TestStoreOutageFencesNobody(t *testing.T) {
+	g := newGroup(t, shards(4)...)
+	a, b := g.join("a"), g.join("b")
+	g.pass(5 * time.Second)
+	a.cut, b.cut = true, true
+	g.pass(30 * time.Second)
+	a.cut, b.cut = false, false
+	g.pass(10 * time.Second)
+	if a.done || b.done || len(a.open) != 2 || len(b.open) != 2 {
+		t.Errorf("after the outage a has %d, b %d shards (fenced: %v, %v); want 2 and 2", len(a.open), len(b.open), a.done, b.done)
+	}
+}
+
+// A clean stop releases with the last checkpoint; the others take over within two watches.
+func TestCleanStopReleases(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a, b := g.join("a"), g.join("b")
+	g.pass(5 * time.Second)
+	for shard := range a.open {
+		g.ack(a, shard, "77")
+		defer func() {
+			if got := b.open[shard].Position; got != after(t, "77") {
+				t.Errorf("b goes on after %v, want 77", got)
+			}
+		}()
+	}
+	g.step(a, lease.Stop{})
+	if !a.done || a.err != nil {
+		t.Fatalf("a: done %v, %v", a.done, a.err)
+	}
+	g.pass(2 * time.Second)
+	if len(b.open) != 2 {
+		t.Errorf("b has %d shards, want 2", len(b.open))
+	}
+}
+
+// A checkpoint is written at most once an interval, and not without progress.
+func TestCheckpointInterval(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(time.Second)
+	before := g.counter("shard-0")
+	for i := range 20 {
+		g.ack(a, "shard-0", fmt.Sprint(100+i))
+		g.pass(time.Second)
+	}
+	if n := g.counter("shard-0") - before; n < 3 || n > 4 {
+		t.Errorf("%d writes in 20 s of progress, want 3 or 4", n)
+	}
+	g.pass(5 * time.Second)
+	before = g.counter("shard-0")
+	g.pass(10 * time.Minute)
+	if n := g.counter("shard-0") - before; n != 0 {
+		t.Errorf("%d writes in 10 minutes without progress, want none", n)
+	}
+}
+
+func (g *group) counter(shard string) int64 {
+	item, err := g.store.Get(context.Background(), "g", lease.LeaseKey("orders", shard))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return item.Counter
+}
+
+// H4, F15: a merged child waits for both parents, and a child's lease is there before its parent is
+// marked finished.
+func TestMergeChildWaitsForBothParents(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(time.Second)
+	child := lease.Shard{ID: "shard-2", Parents: []string{"shard-0", "shard-1"}}
+	g.shards = append(g.shards, child)
+	end := func(shard string, children ...lease.Shard) {
+		token := a.open[shard].Token
+		g.step(a, lease.Ended{Shard: shard, Token: token, Children: children})
+		g.step(a, lease.Acked{Shard: shard, Token: token, Position: lease.ShardEnd()})
+		g.pass(time.Second)
+	}
+	end("shard-0", child)
+	if !g.lease("shard-0").Checkpoint.IsShardEnd() || g.lease("shard-2").Owner != "" {
+		t.Fatalf("parent %+v, child %+v", g.lease("shard-0"), g.lease("shard-2"))
+	}
+	g.pass(2 * time.Minute)
+	if _, open := a.open["shard-2"]; open {
+		t.Fatal("the child is read while one parent is not finished")
+	}
+	end("shard-1") // not told its children: the listing knows them
+	if open, ok := a.open["shard-2"]; !ok || open.Position != lease.TrimHorizon() {
+		t.Fatalf("child is not read from its horizon after both parents: %+v", a.open)
+	}
+	// When the child has begun, its parents' leases go.
+	g.ack(a, "shard-2", "5")
+	g.pass(5 * time.Minute)
+	if n := len(g.leases()); n != 1 {
+		t.Errorf("%d leases are left, want the child's only", n)
+	}
+	if a.open["shard-2"].Token == 0 {
+		t.Error("the child's epoch ended")
+	}
+}
+
+// H1, F16: a child starts at its horizon, also in a group that began at a point in time.
+func TestChildOfTimestampGroupStartsAtHorizon(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	start := lease.AtTimestamp(created)
+	a := g.join("a", func(c *lease.MemberConfig) { c.Start = start })
+	g.pass(time.Second)
+	if got := a.open["shard-0"].Position; got != start {
+		t.Fatalf("root starts at %v, want %v", got, start)
+	}
+	token := a.open["shard-0"].Token
+	child := lease.Shard{ID: "shard-1", Parents: []string{"shard-0"}}
+	g.shards = append(g.shards, child)
+	g.step(a, lease.Ended{Shard: "shard-0", Token: token, Children: []lease.Shard{child}})
+	g.step(a, lease.Drained{Shard: "shard-0", Token: token, Position: lease.ShardEnd()})
+	g.pass(time.Second)
+	if got := a.open["shard-1"]; got.Token == 0 || got.Position != lease.TrimHorizon() {
+		t.Fatalf("child: %+v, want it open at TRIM_HORIZON", got)
+	}
+}
+
+// H12: LATEST is a point in time, the same one at every restart of an idle shard.
+func TestStartIsKeptForIdleShards(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	at := func(ms int64) func(*lease.MemberConfig) {
+		return func(c *lease.MemberConfig) { c.Start = lease.AtTimestamp(time.UnixMilli(ms)) }
+	}
+	first := g.join("a", at(1000))
+	g.pass(10 * time.Second)
+	g.step(first, lease.Stop{})
+	second := g.join("b", at(2000))
+	g.pass(10 * time.Second)
+	if got, want := second.open["shard-0"].Position, lease.AtTimestamp(time.UnixMilli(1000)); got != want {
+		t.Errorf("restarted at %v, want %v: %q", got, want, g.reports)
+	}
+}
+
+// F13, H24: a stream recreated under its old name is a named error, and nothing is touched.
+func TestRecreatedStream(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(time.Second)
+	g.step(a, lease.Stop{})
+	b := g.join("b", func(c *lease.MemberConfig) { c.Created = created.Add(time.Hour) })
+	g.pass(5 * time.Second)
+	if !b.done || !errors.Is(b.err, lease.ErrRecreated) || len(b.open) != 0 {
+		t.Errorf("done %v, error %v, open %v", b.done, b.err, b.open)
+	}
+}
+
+// "No such shard" is never the end of a shard: only a listing without it is, and then it is said.
+func TestMissingShard(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(time.Second)
+	g.step(a, lease.Missing{Shard: "shard-0", Token: a.open["shard-0"].Token})
+	g.pass(5 * time.Second)
+	if g.lease("shard-0").Checkpoint.IsShardEnd() || g.reported("a: shard trimmed shard-0") {
+		t.Fatal("a listed shard was finished")
+	}
+	g.shards = g.shards[1:]
+	g.step(a, lease.Missing{Shard: "shard-0", Token: a.open["shard-0"].Token})
+	g.pass(5 * time.Second)
+	if !g.reported("a: shard trimmed shard-0") || !g.reported("a: finished shard-0") {
+		t.Errorf("reports %q", strings.Join(g.reports, "\n"))
+	}
+}
+
+// A lease changed by hand under its owner's name: the epoch ends, and a new one begins from the item.
+func TestForeignCounterEndsEpoch(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(time.Second)
+	g.ack(a, "shard-0", "50")
+	item, err := g.store.Get(context.Background(), "g", lease.LeaseKey("orders", "shard-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := item
+	changed.Counter++
+	changed.Lease.Checkpoint = after(t, "7")
+	if _, err := g.store.Write(context.Background(), "g", lease.Write{
+		Op: lease.Update, Item: changed, Counter: item.Counter, Owner: item.Lease.Owner,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	old := a.open["shard-0"].Token
+	g.pass(10 * time.Second)
+	if o := a.open["shard-0"]; o.Token <= old || o.Position != after(t, "7") {
+		t.Errorf("open %+v, want a new epoch after 7", o)
+	}
+}
+
+// A worker never has more shards than it wants.
+func TestMaxShards(t *testing.T) {
+	g := newGroup(t, shards(5)...)
+	two := func(c *lease.MemberConfig) { c.MaxShards = 2 }
+	a, b := g.join("a", two), g.join("b", two)
+	g.pass(10 * time.Second)
+	if len(a.open) != 2 || len(b.open) != 2 {
+		t.Errorf("a has %d, b %d shards; want 2 each", len(a.open), len(b.open))
+	}
+}

@@ -1,0 +1,261 @@
+package lease
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// wornOut is how long the item of a worker that is no more is kept.
+const wornOut = 10 * time.Minute
+
+// listPause is the least time between two listings of the stream's shards.
+const listPause = time.Second
+
+// syncControl keeps the control item: it makes it, puts this stream on it, sees that the stream's
+// first leases are made, and moves it on when others have something to read.
+func (m *Member) syncControl() {
+	if !m.membersKnown || m.suspended() || m.writes[ControlKey()] != nil {
+		return
+	}
+	record := StreamRecord{Name: m.cfg.Stream, ARN: m.cfg.ARN, Created: m.cfg.Created, Start: m.cfg.Start}
+	if !m.controlFound {
+		if m.consistentAt == 0 {
+			m.askNow = true
+			return
+		}
+		m.start(forControl, Write{Op: Create, Item: Item{
+			Key: ControlKey(), Control: Control{Version: ControlVersion, Streams: []StreamRecord{record}},
+		}})
+		return
+	}
+	known, ok := m.control.Control.Stream(m.cfg.Stream)
+	switch {
+	case !ok:
+		m.writeControl(append(slices.Clone(m.control.Control.Streams), record))
+	case !known.Created.Equal(m.cfg.Created):
+		if !m.stopping {
+			m.leave(ErrRecreated)
+		}
+	case !known.Ready:
+		m.makeRoots(known)
+	case m.bump:
+		m.writeControl(m.control.Control.Streams)
+	}
+}
+
+func (m *Member) writeControl(streams []StreamRecord) {
+	item := m.control
+	item.Control.Streams = slices.SortedFunc(slices.Values(streams), func(a, b StreamRecord) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	if m.start(forControl, update(m.control, item)) {
+		m.bump = false
+	}
+}
+
+func (m *Member) onControlWritten(_ *write, e Written) {
+	if e.Outcome == Conflict {
+		m.bump = true // the other write may have come before what this one was to announce
+		m.controlFound = e.Found
+		if !e.Found {
+			return
+		}
+		m.lookAgain()
+	}
+	m.control, m.controlFound = e.Item, true
+	m.stale = true
+}
+
+// sawControl takes the control item into the view; if it moved on, there are leases to read.
+func (m *Member) sawControl(item Item) {
+	if m.controlFound && item.Counter <= m.control.Counter {
+		return
+	}
+	m.control, m.controlFound = item, true
+	m.lookAgain()
+}
+
+// makeRoots makes the first leases of the stream: those of the shards that were open at the group's
+// start. Any worker does it, since all make the same; it is done once in a group's life.
+func (m *Member) makeRoots(record StreamRecord) {
+	if !m.leasesKnown || m.phase != active {
+		return
+	}
+	if m.roots == nil {
+		m.wantRoots = &ListShards{At: record.Start}
+		return
+	}
+	made := true
+	for _, id := range slices.Sorted(maps.Keys(m.roots)) {
+		if m.view[id] != nil || m.unreadable[LeaseKey(m.cfg.Stream, id).String()] {
+			continue
+		}
+		made = false
+		s := m.roots[id]
+		if root := !m.hasKnownParent(s); root {
+			m.createLease(s, record.Start, true)
+		} else {
+			m.createLease(s, TrimHorizon(), false)
+		}
+	}
+	if made {
+		streams := slices.Clone(m.control.Control.Streams)
+		for i := range streams {
+			if streams[i].Name == record.Name {
+				streams[i].Ready = true
+			}
+		}
+		m.writeControl(streams)
+	}
+}
+
+// hasKnownParent guards order where a first listing was cut short by a crash and the stream was
+// resharded before the next one: a child of a shard that has a lease waits for it.
+func (m *Member) hasKnownParent(s Shard) bool {
+	return slices.ContainsFunc(s.Parents, func(p string) bool {
+		_, listed := m.roots[p]
+		return listed || m.view[p] != nil
+	})
+}
+
+// list asks for the stream's shards, where somebody wants them or an audit is due.
+func (m *Member) list() {
+	if m.leasesKnown && m.lowest() {
+		if m.now >= m.auditAt {
+			m.wantAll = true
+		} else {
+			m.wakeAt(m.auditAt)
+		}
+	}
+	switch {
+	case m.listAsked != nil || m.wantRoots == nil && !m.wantAll:
+		return
+	case m.now < m.listNext:
+		m.wakeAt(m.listNext)
+		return
+	case m.wantRoots != nil:
+		m.listAsked, m.wantRoots = m.wantRoots, nil
+	default:
+		m.listAsked, m.wantAll = &ListShards{All: true}, false
+	}
+	m.listAskedAt = m.steps
+	m.listNext = m.now.Add(listPause)
+	m.do(*m.listAsked)
+}
+
+func (m *Member) onListed(e Listed) {
+	asked := m.listAsked
+	m.listAsked = nil
+	m.heldDue = m.now // who still wants it asks again
+	if asked == nil || e.Err != nil {
+		m.stale = true
+		return
+	}
+	byID := make(map[string]Shard, len(e.Shards))
+	for _, s := range e.Shards {
+		byID[s.ID] = s
+	}
+	if !asked.All {
+		m.roots = byID
+		return
+	}
+	m.listed, m.listBegun = byID, m.listAskedAt
+	m.auditAt = m.now.Add(m.cfg.Relist)
+	m.stale = true
+	if m.lowest() && m.leasesKnown {
+		m.audit()
+	}
+}
+
+// audit makes leases that should be there and are not, though every one is made when its parent ends:
+// somebody may have deleted one.
+func (m *Member) audit() {
+	if record, ok := m.control.Control.Stream(m.cfg.Stream); !ok || !record.Ready {
+		return
+	}
+	leases := make(map[string]Lease, len(m.view))
+	for shard, v := range m.view {
+		leases[shard] = v.item.Lease
+	}
+	for _, s := range MissingLeases(leases, m.listed) {
+		if !m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()] {
+			m.createLease(s, TrimHorizon(), false)
+		}
+	}
+}
+
+// MissingLeases returns the listed shards that should have a lease and have none, sorted by id. A
+// shard needs none while one of its parents is still to be finished; nor if it is an ancestor of a lease that is a
+// root or has begun, since then it was finished, or lies before the group's start.
+func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
+	past := map[string]bool{}
+	var pass func(shard string)
+	pass = func(shard string) {
+		for _, parent := range slices.Concat(leases[shard].Parents, listed[shard].Parents) {
+			if !past[parent] {
+				past[parent] = true
+				pass(parent)
+			}
+		}
+	}
+	for shard, l := range leases {
+		if l.Root || l.Checkpoint.Begun() {
+			pass(shard)
+		}
+	}
+	var missing []Shard
+	for _, id := range slices.Sorted(maps.Keys(listed)) {
+		if _, ok := leases[id]; ok || past[id] {
+			continue
+		}
+		waits := slices.ContainsFunc(listed[id].Parents, func(p string) bool {
+			if l, ok := leases[p]; ok {
+				return !l.Checkpoint.IsShardEnd()
+			}
+			_, there := listed[p]
+			return there && !past[p]
+		})
+		if !waits {
+			missing = append(missing, listed[id])
+		}
+	}
+	return missing
+}
+
+// tidy removes what nobody needs any more; the lowest-ranked worker does it, once a read of the
+// leases.
+//
+// A finished lease goes when all of its children have begun, or the stream lists it no longer. The
+// children must have been seen so for a while: a reader whose view of the children is older than its
+// view of the parent would otherwise take the parent for one that was never made, and make it again.
+func (m *Member) tidy() {
+	if m.tidied || !m.leasesKnown || m.suspended() || !m.lowest() {
+		return
+	}
+	m.tidied = true
+	owners := map[string]bool{}
+	for _, shard := range m.viewedShards() {
+		v := m.view[shard]
+		owners[v.item.Lease.Owner] = true
+		if !v.ended() {
+			continue
+		}
+		begun := len(v.item.Lease.Children) > 0
+		for _, child := range v.item.Lease.Children {
+			c := m.view[child]
+			begun = begun && c != nil && c.begun != 0 && m.now.Sub(c.begun) >= m.cfg.Relist
+		}
+		_, there := m.listed[shard]
+		if begun || m.listed != nil && m.listBegun > v.shown && !there {
+			m.start(forTidying, remove(v.item))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.peers)) {
+		p := m.peers[id]
+		if !p.alive() && !owners[id] && m.now.Sub(p.seen) >= wornOut {
+			m.start(forTidying, remove(p.item))
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package lease
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// viewed is a lease as this worker last saw it.
+type viewed struct {
+	item  Item
+	shown uint64 // step of the answer that first showed item.Counter
+	begun Time   // when it was first seen to have begun; 0 if not
+}
+
+func (v *viewed) ended() bool { return v.item.Lease.Checkpoint.IsShardEnd() }
+
+// echoPause is how long after a change the leases are read once more: the first read may be stale.
+const echoPause = 2 * time.Second
+
+// firstPause is the pause between two reads of the leases while there are free ones that this worker's
+// plan gives to others. Maybe they have taken them; maybe their views differ, and a new read makes them
+// meet. It doubles from read to read.
+const firstPause = time.Second
+
+// lookAgain makes the leases be read now, and once more a little later.
+func (m *Member) lookAgain() {
+	m.leasesNext = m.now
+	m.leasesEcho = m.now.Add(echoPause)
+	m.leasesPause = 0
+}
+
+func (m *Member) readLeases() {
+	if m.leasesAsked || m.phase != active {
+		return
+	}
+	due := m.leasesNext
+	if m.leasesEcho != 0 {
+		due = min(due, m.leasesEcho)
+	}
+	if m.now < due {
+		m.wakeAt(due)
+		return
+	}
+	if m.leasesEcho != 0 && m.now >= m.leasesEcho {
+		m.leasesEcho = 0
+	}
+	m.leasesAsked, m.leasesBegun = true, m.steps
+	m.leasesNext = m.now.Add(m.cfg.Relist)
+	m.do(ReadLeases{})
+}
+
+func (m *Member) onLeases(e LeasesRead) {
+	if !m.leasesAsked {
+		return
+	}
+	m.leasesAsked = false
+	for _, bad := range e.Bad {
+		if !m.unreadable[bad.Key] {
+			m.unreadable[bad.Key] = true
+			m.do(Report{Kind: Unreadable, Shard: bad.Key, Err: bad})
+		}
+	}
+	present := map[string]bool{}
+	for _, item := range e.Items {
+		present[item.Key.Shard] = true
+		m.saw(item)
+	}
+	if e.Err != nil {
+		m.leasesNext = m.now.Add(m.cfg.Watch)
+		return
+	}
+	m.leasesKnown, m.stale, m.tidied = true, true, false
+	m.leasesLast = m.now
+	m.leasesPause = min(max(2*m.leasesPause, firstPause), m.cfg.Relist)
+	// Finished leases go away in the end. Others go only by hand; a write to them will tell.
+	maps.DeleteFunc(m.view, func(shard string, v *viewed) bool {
+		return v.ended() && !present[shard] && v.shown < m.leasesBegun
+	})
+}
+
+// saw takes a lease into the view. A counter that goes back is a stale read.
+func (m *Member) saw(item Item) *viewed {
+	v := m.view[item.Key.Shard]
+	if v != nil && item.Counter <= v.item.Counter {
+		return v
+	}
+	return m.know(item)
+}
+
+// know takes a lease into the view as a write's answer showed it: that is how it stood.
+func (m *Member) know(item Item) *viewed {
+	v := m.view[item.Key.Shard]
+	if v == nil {
+		v = &viewed{}
+		m.view[item.Key.Shard] = v
+	}
+	v.item, v.shown = item, m.steps
+	if v.begun == 0 && item.Lease.Checkpoint.Begun() {
+		v.begun = max(m.now, 1)
+	}
+	m.stale = true
+	return v
+}
+
+func (m *Member) forget(shard string) {
+	delete(m.view, shard)
+	m.stale = true
+}
+
+// open says whether the shard may be read now: its parents are done. A finished parent stays
+// finished, so even a stale view proves it. A parent without a lease is done only if the stream no longer
+// lists it. A parent with a lease is waited for in any case: if its records are past their retention,
+// its owner finds out and finishes it, when none of its handlers runs any more.
+func (m *Member) open(v *viewed) bool {
+	l := v.item.Lease
+	if l.Root || l.Checkpoint.Begun() {
+		return true
+	}
+	for _, parent := range l.Parents {
+		if p := m.view[parent]; p != nil {
+			if !p.ended() {
+				return false
+			}
+			continue
+		}
+		if m.listed == nil || m.listBegun < v.shown {
+			m.wantAll = true
+			return false
+		}
+		if _, there := m.listed[parent]; there {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Member) viewedShards() []string { return slices.Sorted(maps.Keys(m.view)) }

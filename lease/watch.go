@@ -1,0 +1,207 @@
+package lease
+
+import (
+	"maps"
+	"slices"
+)
+
+// peer is another worker as this one sees it.
+type peer struct {
+	item Item
+	seen Time // when the answer came that first showed item.Counter
+}
+
+func (p *peer) alive() bool { return p.item.Worker.State == Alive }
+
+// reads says whether the worker takes shards of the stream.
+func (p *peer) reads(stream string) bool { return slices.Contains(p.item.Worker.Streams, stream) }
+
+// readMembers asks for the members once in a while, and at once if somebody must be proved absent.
+func (m *Member) readMembers() {
+	if m.membersAsked || m.phase == gone {
+		return
+	}
+	due := m.membersNext
+	if m.askNow {
+		due = m.membersRetry
+	}
+	if m.now < due {
+		m.wakeAt(due)
+		return
+	}
+	m.membersAsked, m.membersBegun = true, m.steps
+	m.do(ReadMembers{Consistent: m.askNow})
+}
+
+func (m *Member) onMembers(e MembersRead) {
+	if !m.membersAsked {
+		return
+	}
+	m.membersAsked = false
+	m.membersNext = m.now.Add(m.cfg.Watch)
+	if e.Err != nil {
+		m.membersRetry = m.membersNext
+		return
+	}
+	// If this worker could not look for a while, nobody may have been able to write either: silence
+	// before the gap proves nothing fair. Start to count again.
+	gap := m.membersKnown && m.blind()
+	first := !m.membersKnown
+	m.membersLast, m.membersKnown = m.now, true
+
+	present := map[string]bool{}
+	control := false
+	for _, item := range e.Items {
+		switch item.Key.Kind {
+		case KindControl:
+			control = true
+			m.sawControl(item)
+		case KindWorker:
+			id := item.Key.Worker
+			present[id] = true
+			if id == m.cfg.ID {
+				if item.Worker.State == Fenced { // final: no need to wait for the next heartbeat
+					m.fenced()
+					return
+				}
+				continue
+			}
+			m.sawPeer(item, first)
+			if gap {
+				m.peers[id].seen = m.now
+			}
+		}
+	}
+	if e.Consistent {
+		m.askNow = false
+		m.consistentAt = m.membersBegun
+		m.stale = true
+		m.controlFound = m.controlFound && control
+		maps.DeleteFunc(m.peers, func(id string, _ *peer) bool { return !present[id] })
+	}
+}
+
+// blind says whether the view of the members is too old to judge others by.
+func (m *Member) blind() bool { return m.now.Sub(m.membersLast) > m.cfg.Failover/2 }
+
+// sawPeer takes a worker's item into the view. A counter that goes back is a stale read.
+func (m *Member) sawPeer(item Item, quiet bool) {
+	id := item.Key.Worker
+	p := m.peers[id]
+	switch {
+	case p == nil:
+		p = &peer{item: item, seen: m.now}
+		m.peers[id] = p
+		if p.alive() {
+			m.membershipChanged()
+			if !quiet {
+				m.do(Report{Kind: PeerJoined, Worker: id})
+			}
+		}
+	case item.Counter > p.item.Counter:
+		was := p.alive()
+		p.item, p.seen = item, m.now
+		if was && !p.alive() {
+			m.membershipChanged()
+			kind := PeerLeft
+			if item.Worker.State == Fenced {
+				kind = PeerFenced
+			}
+			m.do(Report{Kind: kind, Worker: id})
+		}
+	}
+}
+
+func (m *Member) membershipChanged() {
+	m.stale = true
+	m.lookAgain()
+}
+
+// fenceSilent shuts out the workers that have been silent for too long. It does not wait for a read:
+// the write is conditional on the heartbeat that was seen. But a worker that has not looked for a while
+// looks first.
+func (m *Member) fenceSilent() {
+	if m.suspended() || m.blind() {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.peers)) {
+		p := m.peers[id]
+		if !p.alive() || !p.reads(m.cfg.Stream) || m.writes[p.item.Key] != nil {
+			continue
+		}
+		if expiry := p.seen.Add(m.patience()); m.now < expiry {
+			m.wakeAt(expiry)
+			continue
+		}
+		fence := p.item
+		fence.Worker.State = Fenced
+		m.start(forFence, update(p.item, fence))
+	}
+}
+
+// onPeerWritten resolves a fence, or the removal of a worker that is no more.
+func (m *Member) onPeerWritten(w *write, e Written) {
+	switch {
+	case e.Outcome == Landed && w.purpose == forTidying:
+		delete(m.peers, e.Key.Worker)
+	case e.Outcome == Landed || e.Found:
+		m.sawPeer(e.Item, false)
+	default:
+		delete(m.peers, e.Key.Worker)
+		m.stale = true
+	}
+}
+
+// rivals are the ids of the workers that share the stream's leases out among them, this one
+// included, sorted.
+func (m *Member) rivals() []string {
+	var ids []string
+	if m.phase == active {
+		ids = append(ids, m.cfg.ID)
+	}
+	for id, p := range m.peers {
+		if p.alive() && p.reads(m.cfg.Stream) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// lowest says whether this worker is the one that tidies up for all. Two may think so for a while:
+// all that it does is idempotent.
+func (m *Member) lowest() bool {
+	ids := m.rivals()
+	return m.phase == active && ids[0] == m.cfg.ID
+}
+
+// standing is what an owner's name on a lease means.
+type standing uint8
+
+const (
+	nobody  standing = iota // free, or the owner is out for good
+	mine                    // this incarnation
+	alive                   // another live worker
+	unclear                 // not known yet
+)
+
+// ownerOf judges the owner of a lease. A worker that has no item was deleted, long after it was
+// fenced or had left; but only a consistent read that began after the answer which showed the lease proves
+// it, since a worker that just joined may be missing from an older one.
+func (m *Member) ownerOf(v *viewed) standing {
+	id := v.item.Lease.Owner
+	switch p := m.peers[id]; {
+	case id == "":
+		return nobody
+	case id == m.cfg.ID:
+		return mine
+	case p != nil && p.alive():
+		return alive
+	case p != nil:
+		return nobody
+	case m.consistentAt >= v.shown:
+		return nobody
+	}
+	m.askNow = true
+	return unclear
+}

@@ -1,0 +1,121 @@
+package lease
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// write is a compare-and-swap that is on its way, or waits to be sent again because its outcome is
+// unknown.
+type write struct {
+	purpose  purpose
+	w        Write
+	first    Time // of the first send: what a heartbeat proves runs from here
+	inFlight bool
+	retryAt  Time
+	pause    time.Duration
+}
+
+// purpose says what to do with the outcome.
+type purpose uint8
+
+const (
+	forHeartbeat purpose = iota + 1
+	forLeaving
+	forFence
+	forControl
+	forTake
+	forCheckpoint
+	forRelease
+	forFinish
+	forLease   // a new lease, of a root or a child
+	forTidying // the end of an item
+	forNothing // what it was for is gone; its outcome still orders later writes to the item
+)
+
+// Pauses before a write of unknown outcome is sent again. Heartbeats keep the shortest one: time runs.
+const (
+	minWritePause = 200 * time.Millisecond
+	maxWritePause = 5 * time.Second
+)
+
+// start sends a write, unless one is outstanding for the item; it says whether it did.
+func (m *Member) start(p purpose, w Write) bool {
+	if m.writes[w.Item.Key] != nil {
+		return false
+	}
+	m.writes[w.Item.Key] = &write{purpose: p, w: w, first: m.now, retryAt: m.now, pause: minWritePause}
+	return true
+}
+
+// update is the write that moves an item on, by one.
+func update(old, item Item) Write {
+	item.Key = old.Key
+	item.Counter = old.Counter + 1
+	return Write{Op: Update, Item: item, Counter: old.Counter, Owner: old.Lease.Owner}
+}
+
+func remove(old Item) Write {
+	return Write{Op: Delete, Item: Item{Key: old.Key}, Counter: old.Counter, Owner: old.Lease.Owner}
+}
+
+// sendWrites sends what is due.
+func (m *Member) sendWrites() {
+	for _, key := range slices.SortedFunc(maps.Keys(m.writes), compareKeys) {
+		switch w := m.writes[key]; {
+		case w.inFlight:
+		case m.now < w.retryAt:
+			m.wakeAt(w.retryAt)
+		default:
+			w.inFlight = true
+			m.do(WriteItem{Write: w.w})
+		}
+	}
+}
+
+// onWritten resolves a write. A conflict with an item that is just as it was to become means that
+// an earlier try landed and its answer was lost. (Only the same write has the same owner, counter
+// and values; two workers' equal writes, such as two fences, have an equal effect.)
+func (m *Member) onWritten(e Written) {
+	w := m.writes[e.Key]
+	if w == nil || !w.inFlight {
+		return
+	}
+	w.inFlight = false
+	if e.Outcome == Conflict {
+		gone := w.w.Op == Delete && !e.Found
+		if gone || (w.w.Op != Delete && e.Found && e.Item.Equal(w.w.Item)) {
+			e.Outcome, e.Item = Landed, w.w.Item
+		}
+	}
+	if e.Outcome == Unknown && w.purpose != forNothing {
+		w.retryAt = m.now.Add(w.pause)
+		if w.purpose != forHeartbeat {
+			w.pause = min(2*w.pause, maxWritePause)
+		}
+		return
+	}
+	delete(m.writes, e.Key)
+	if e.Outcome == Unknown {
+		return
+	}
+	switch e.Key.Kind {
+	case KindWorker:
+		if e.Key == m.me.Key {
+			m.onHeartbeat(w, e)
+		} else {
+			m.onPeerWritten(w, e)
+		}
+	case KindControl:
+		m.onControlWritten(w, e)
+	case KindLease:
+		m.onLeaseWritten(w, e)
+	}
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Stream, b.Stream),
+		cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.Worker, b.Worker))
+}
