@@ -1,0 +1,30 @@
+// Package local is an Amazon Kinesis that lives in memory: a server that the
+// real AWS SDKs talk to, for tests and for a laptop without a network.
+//
+//	srv := local.New(local.Config{})
+//	client := kinesis.NewFromConfig(srv.AWSConfig())
+//
+// In process there is no socket: a call runs in the goroutine that makes it, so
+// the server, the SDK and the code under test fit in one testing/synctest
+// bubble and hours of retention pass in milliseconds. Serve and ListenAndServe
+// offer the same server on a port, over HTTP/1.1 and unencrypted HTTP/2.
+//
+// # What is real
+//
+// Records are routed by the MD5 of their partition key; sequence numbers have
+// the shape of the service's and grow from parents to children; shards close,
+// split, merge and are forgotten after the retention; iterators and page tokens
+// expire; read and write quotas hold per shard, including the debt after a
+// 10 MiB answer; errors carry the service's types, HTTP status and, where it is
+// known, its wording. Everything is measured on Config.Now.
+//
+// Faults (see [Fault]) make a share of the calls slow, throttled, broken or
+// unanswered, repeatably from a seed.
+//
+// # What is not
+//
+// There is no authentication, no tags, no encryption and no enhanced fan-out.
+// Control-plane call rates (such as five CreateStream a second) are not limited.
+// Only JSON is spoken. Operations that are missing answer
+// UnknownOperationException.
+package local

@@ -1,0 +1,138 @@
+package local
+
+import (
+	"time"
+)
+
+type splitShardRequest struct {
+	target
+	ShardToSplit       string
+	NewStartingHashKey string
+}
+
+func (s *Server) splitShard(r *splitShardRequest) (*none, error) {
+	var v violations
+	r.check(&v)
+	v.required(r.ShardToSplit, "shardToSplit")
+	v.matches(r.ShardToSplit, "shardToSplit", namePattern)
+	v.required(r.NewStartingHashKey, "newStartingHashKey")
+	v.matches(r.NewStartingHashKey, "newStartingHashKey", hashKeyPattern)
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	m, parents, err := s.toReshard("SplitShard", r.target, r.ShardToSplit)
+	if err != nil {
+		return nil, err
+	}
+	parent := parents[0]
+	key, ok := parseHashKey(r.NewStartingHashKey)
+	// Either child needs more than one key (the service's rule, by its message).
+	if !ok || !parent.start.next().less(key) || !key.less(parent.end) {
+		return nil, invalidArgument("NewStartingHashKey %s used in SplitShard() on shard %s in stream %s under account %s "+
+			"is not both greater than one plus the shard's StartingHashKey %s and less than the shard's EndingHashKey %s.",
+			r.NewStartingHashKey, parent.id, m.name, s.config.Account, parent.start, parent.end)
+	}
+	if err := s.roomFor(1); err != nil {
+		return nil, err
+	}
+	s.startReshard(m, func(at time.Time) {
+		m.replace(at, parents, parent.start, key.previous())
+		m.replace(at, parents, key, parent.end)
+	})
+	return &none{}, nil
+}
+
+type mergeShardsRequest struct {
+	target
+	ShardToMerge         string
+	AdjacentShardToMerge string
+}
+
+func (s *Server) mergeShards(r *mergeShardsRequest) (*none, error) {
+	var v violations
+	r.check(&v)
+	v.required(r.ShardToMerge, "shardToMerge")
+	v.matches(r.ShardToMerge, "shardToMerge", namePattern)
+	v.required(r.AdjacentShardToMerge, "adjacentShardToMerge")
+	v.matches(r.AdjacentShardToMerge, "adjacentShardToMerge", namePattern)
+	if err := v.err(); err != nil {
+		return nil, err
+	}
+	m, parents, err := s.toReshard("MergeShards", r.target, r.ShardToMerge, r.AdjacentShardToMerge)
+	if err != nil {
+		return nil, err
+	}
+	low, high := parents[0], parents[1]
+	if high.start.less(low.start) {
+		low, high = high, low
+	}
+	if low == high || low.end.next() != high.start {
+		return nil, invalidArgument("Shards %s and %s in stream %s under account %s "+
+			"are not an adjacent pair of shards eligible for merging",
+			r.ShardToMerge, r.AdjacentShardToMerge, m.name, s.config.Account)
+	}
+	s.startReshard(m, func(at time.Time) {
+		m.replace(at, parents, low.start, high.end)
+	})
+	return &none{}, nil
+}
+
+// toReshard finds an active, provisioned stream and open shards of it.
+func (s *Server) toReshard(operation string, t target, ids ...string) (*stream, []*shard, error) {
+	now := s.now()
+	m, err := s.find(t, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.status != active {
+		return nil, nil, s.notActive(m)
+	}
+	if m.mode == onDemand {
+		return nil, nil, failure("ValidationException", "%s is not supported for stream %s under account %s: it is in %s mode.",
+			operation, m.name, s.config.Account, onDemand)
+	}
+	m.forget(s.horizon(m, now))
+	var shards []*shard
+	for _, id := range ids {
+		h := m.shard(id)
+		if h == nil {
+			return nil, nil, notFound("Could not find shard %s in stream %s under account %s.", id, m.name, s.config.Account)
+		}
+		if !h.open() {
+			return nil, nil, invalidArgument("Shard %s in stream %s under account %s has already been merged or split, "+
+				"and thus is not eligible for merging or splitting.", id, m.name, s.config.Account)
+		}
+		shards = append(shards, h)
+	}
+	return m, shards, nil
+}
+
+// startReshard changes the shards at the end of UPDATING: until then the parents
+// take records.
+func (s *Server) startReshard(m *stream, change func(time.Time)) {
+	now := s.now()
+	m.reshard = func(at time.Time) {
+		change(at)
+		m.route()
+	}
+	m.enter(updating, now.Add(s.config.Transition))
+	s.settleStream(m, now)
+}
+
+// replace closes the parents and opens one child of them.
+func (m *stream) replace(at time.Time, parents []*shard, start, end hashKey) {
+	created := at.Unix()
+	for _, p := range parents {
+		p.closed = at
+		created = max(created, p.created)
+	}
+	// A second later than any parent: the child's numbers are above theirs.
+	child := m.addShard(at, created+1, start, end)
+	child.parent = parents[0].id
+	if len(parents) > 1 {
+		child.adjacent = parents[1].id
+	}
+	for _, p := range parents {
+		p.children = append(p.children, child)
+	}
+}
