@@ -179,3 +179,12 @@ func lifeOfAStream(f *fixture) {
 		f.Errorf("describing a deleted stream: %s", got)
 	}
 }
+
+// refusal is the error type and message that the service answered with.
+func refusal(err error) string {
+	var refusal smithy.APIError
+	if errors.As(err, &refusal) {
+		return refusal.ErrorCode() + ": " + refusal.ErrorMessage()
+	}
+	return fmt.Sprint(err)
+}
