@@ -1,0 +1,221 @@
+package leat
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// Config says what to consume and how. Group, Stream, Handler and Store must be set; every other field
+// has a useful zero value.
+type Config struct {
+	// Group names the workers that share the stream's shards and the checkpoints that they keep: 1 to
+	// 255 characters out of letters, digits and _.-
+	Group string
+
+	// Stream is the stream's name or its ARN. An ARN may be another account's.
+	Stream string
+
+	// Worker is the name of this worker in logs, Stats and the store; the host's name if empty. It need
+	// not be unique: leat adds a random part, so that two workers with one name are still two.
+	Worker string
+
+	// AWS is how to reach Kinesis: region, credentials, HTTP client. Nil loads the SDK's usual chain
+	// (environment, shared files, instance role).
+	AWS *aws.Config
+
+	// Endpoint is the URL of a Kinesis-compatible server, such as "http://127.0.0.1:4567" for
+	// leat local. Empty is AWS.
+	Endpoint string
+
+	// Store keeps leases and checkpoints: store/file for the workers of one machine, store/memory for
+	// those of one process.
+	Store Store
+
+	// Handler is called for each record. See HandlerFunc.
+	Handler Handler
+
+	// Start is where a group begins with a stream that it has never read: TrimHorizon (the zero value),
+	// Latest or AtTimestamp. Later it always goes on at its checkpoints.
+	Start Position
+
+	// OnTrimmed says what to do when records passed the stream's retention before the group read
+	// them: Continue (the zero value) tells an EventTrimmed and goes on with the oldest record that is
+	// left; Halt ends Run with ErrTrimmed.
+	OnTrimmed Policy
+
+	// MaxShards is how many shards this worker holds at most; 0 is no bound. If all workers are at
+	// theirs, some shards are not read.
+	MaxShards int
+
+	// MaxBuffered bounds the bytes of records held in memory by this consumer, whatever the number of
+	// shards, answers on the way included. Default 64 MiB; under 16 MiB is refused, since one answer
+	// of the service may hold 10 MiB (Kinesis API reference, GetRecords).
+	MaxBuffered int64
+
+	// CheckpointInterval is the time between two writes of a shard's checkpoint; a crash repeats what
+	// was handled since the last one. Default 5 s, at least 100 ms. A shard without progress is not written.
+	CheckpointInterval time.Duration
+
+	// PollInterval is the time between two reads of a shard that has no more to give. Default 1 s, at
+	// least 200 ms: the service allows 5 reads a second on a shard, for all consumers together. A shard
+	// that is behind is read at once, within that limit.
+	PollInterval time.Duration
+
+	// FailoverTime is how long a worker may be silent before its shards go to others. Default 6 s, at
+	// least 1 s. A worker writes its heartbeat every third of it. All workers of a group should have
+	// the same.
+	FailoverTime time.Duration
+
+	// HandlerTimeout cancels the context of a handler that runs for longer, with the cause
+	// ErrHandlerTimeout; what the handler then returns counts. 0 is no bound.
+	HandlerTimeout time.Duration
+
+	// DrainTimeout is how long running handlers may take to end when the worker stops; then their
+	// contexts are cancelled, with the cause ErrDraining. Default 20 s, below the 30 s that Kubernetes
+	// grants.
+	DrainTimeout time.Duration
+
+	// Logger gets what changes: shards taken and lost, errors that are tried again. Nothing at Info in
+	// steady state, and never a record's data or key. Nil is slog.Default().
+	Logger *slog.Logger
+
+	// Events is told what happens, for metrics and alarms. It is called from one goroutine at a time,
+	// and must not block. Nil is nobody.
+	Events func(Event)
+}
+
+// Store keeps the leases and checkpoints of groups. It is the interface of package lease, where its
+// rules are.
+type Store = lease.Store
+
+// Position is a place in a stream or shard; the zero value is TrimHorizon.
+type Position = lease.Position
+
+// TrimHorizon is the place before the oldest record that the stream still keeps.
+func TrimHorizon() Position { return lease.TrimHorizon() }
+
+// Latest is the place after the newest record. For a group it is the moment, by the service's clock, in which its
+// first worker started.
+func Latest() Position { return lease.Latest() }
+
+// AtTimestamp is the place before the first record that arrived at t or later, cut to milliseconds.
+func AtTimestamp(t time.Time) Position { return lease.AtTimestamp(t) }
+
+// Policy says what to do when records cannot be had any more.
+type Policy int
+
+// The policies.
+const (
+	Continue Policy = iota // tell an Event and go on
+	Halt                   // end Run with an error
+)
+
+// The defaults and bounds of Config.
+const (
+	defaultMaxBuffered        = 64 << 20
+	minMaxBuffered            = 16 << 20
+	defaultCheckpointInterval = 5 * time.Second
+	minCheckpointInterval     = 100 * time.Millisecond
+	defaultPollInterval       = time.Second
+	minPollInterval           = 200 * time.Millisecond
+	defaultFailoverTime       = 6 * time.Second
+	minFailoverTime           = time.Second
+	defaultDrainTimeout       = 20 * time.Second
+)
+
+var (
+	groupName  = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,255}$`)
+	streamName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,128}$`) // Kinesis API reference, StreamName
+	streamARN  = regexp.MustCompile(`^arn:[a-z0-9-]+:kinesis:[a-z0-9-]+:\d{12}:stream/[A-Za-z0-9_.-]{1,128}$`)
+)
+
+// Validate returns every fault of the configuration at once, joined, each with its field's name; or nil.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(field, format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, args...)))
+	}
+	if !groupName.MatchString(c.Group) {
+		fault("Group", "%q is not 1 to 255 characters out of letters, digits and _.-", c.Group)
+	}
+	if err := validStream(c.Stream); err != nil {
+		fault("Stream", "%v", err)
+	}
+	if strings.ContainsAny(c.Worker, "/@ \n") || len(c.Worker) > 128 {
+		fault("Worker", "%q: at most 128 characters, no space, slash or @", c.Worker)
+	}
+	if c.Handler == nil {
+		fault("Handler", "must be set")
+	}
+	if c.Store == nil {
+		fault("Store", "must be set: file.New(dir) for one machine, memory.New() for one process")
+	}
+	if _, _, isSequence := c.Start.Sequence(); isSequence || c.Start.IsShardEnd() {
+		fault("Start", "%v: a group starts at TrimHorizon, Latest or AtTimestamp; sequence numbers belong to one shard", c.Start)
+	}
+	if at, ok := c.Start.Timestamp(); ok && at.Before(time.Unix(0, 0)) {
+		fault("Start", "%v lies before 1970", c.Start)
+	}
+	if c.OnTrimmed != Continue && c.OnTrimmed != Halt {
+		fault("OnTrimmed", "%d is neither Continue nor Halt", c.OnTrimmed)
+	}
+	if c.MaxShards < 0 {
+		fault("MaxShards", "%d is negative", c.MaxShards)
+	}
+	if c.MaxBuffered != 0 && c.MaxBuffered < minMaxBuffered {
+		fault("MaxBuffered", "%d bytes: at least %d, since one answer of Kinesis may hold 10 MiB", c.MaxBuffered, minMaxBuffered)
+	}
+	atLeast := func(field string, d, least time.Duration) {
+		if d != 0 && d < least {
+			fault(field, "%v: at least %v", d, least)
+		}
+	}
+	atLeast("CheckpointInterval", c.CheckpointInterval, minCheckpointInterval)
+	atLeast("PollInterval", c.PollInterval, minPollInterval)
+	atLeast("FailoverTime", c.FailoverTime, minFailoverTime)
+	atLeast("HandlerTimeout", c.HandlerTimeout, 0)
+	atLeast("DrainTimeout", c.DrainTimeout, 0)
+	return errors.Join(faults...)
+}
+
+func validStream(s string) error {
+	if strings.HasPrefix(s, "arn:") {
+		if !streamARN.MatchString(s) {
+			return fmt.Errorf("%q is not the ARN of a stream (arn:aws:kinesis:REGION:ACCOUNT:stream/NAME)", s)
+		}
+		return nil
+	}
+	if !streamName.MatchString(s) {
+		return fmt.Errorf("%q is not a stream's name (1 to 128 letters, digits, _.-) or ARN", s)
+	}
+	return nil
+}
+
+// withDefaults fills the zero values in.
+func (c Config) withDefaults() Config {
+	c.MaxBuffered = or(c.MaxBuffered, defaultMaxBuffered)
+	c.CheckpointInterval = or(c.CheckpointInterval, defaultCheckpointInterval)
+	c.PollInterval = or(c.PollInterval, defaultPollInterval)
+	c.FailoverTime = or(c.FailoverTime, defaultFailoverTime)
+	c.DrainTimeout = or(c.DrainTimeout, defaultDrainTimeout)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,97 @@
+package leat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+
+	"github.com/leatstream/leat/internal/fetch"
+)
+
+// connect returns a Kinesis client whose answers are paid for out of the byte budget before they are read.
+func connect(ctx context.Context, given *aws.Config, endpoint string) (*kinesis.Client, error) {
+	var cfg aws.Config
+	if given != nil {
+		cfg = given.Copy()
+	} else {
+		loaded, err := config.LoadDefaultConfig(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("loading the AWS configuration: %w", err)
+		}
+		cfg = loaded
+	}
+	if cfg.Region == "" {
+		return nil, errors.New("no AWS region: set AWS_REGION, a profile's region, or Config.AWS")
+	}
+	inner := cfg.HTTPClient
+	if sdk, ok := inner.(*awshttp.BuildableClient); ok {
+		inner = sdk.WithTransportOptions(forReading)
+	}
+	return kinesis.NewFromConfig(cfg, func(o *kinesis.Options) {
+		o.HTTPClient = fetch.MeteredHTTP(inner)
+		if endpoint != "" {
+			o.BaseEndpoint = aws.String(endpoint)
+		}
+	}), nil
+}
+
+// forReading fits the SDK's own HTTP client to many shards: a connection for each, HTTP/1.1 only
+// (net/http reads up to 4 MiB of each HTTP/2 answer ahead, which no budget would know of), and answers
+// that tell their length.
+func forReading(t *http.Transport) {
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2 = false
+	t.MaxIdleConnsPerHost = 1024
+	t.DisableCompression = true
+}
+
+// describe asks what the stream is; that it does not exist is an error of its own.
+func describe(ctx context.Context, api fetch.API, stream string) (fetch.StreamInfo, error) {
+	info, err := fetch.Describe(ctx, api, stream)
+	if errors.Is(err, fetch.ErrMissing) {
+		return info, fmt.Errorf("%w: %s (is the region or the endpoint the right one?)", ErrStreamNotFound, stream)
+	}
+	if err != nil {
+		return info, fmt.Errorf("describing stream %s: %w", stream, err)
+	}
+	return info, nil
+}
+
+// verify returns an error if the stream is gone or is not the same any more; nil if it is, or if that
+// cannot be told now.
+func verify(ctx context.Context, api fetch.API, stream fetch.StreamInfo) error {
+	name := stream.ARN
+	if name == "" {
+		name = stream.Name
+	}
+	now, err := describe(ctx, api, name)
+	switch {
+	case errors.Is(err, ErrStreamNotFound):
+		return err
+	case err != nil:
+		return nil
+	case !now.Created.Equal(stream.Created):
+		return fmt.Errorf("%w: %s was created at %v, this group reads the one of %v", ErrStreamRecreated, stream.Name, now.Created, stream.Created)
+	}
+	return nil
+}
+
+// onceSet is a value that is set once and read by anybody.
+type onceSet[T any] struct{ p atomic.Pointer[T] }
+
+func (o *onceSet[T]) set(v T) bool { return o.p.CompareAndSwap(nil, &v) }
+
+func (o *onceSet[T]) get() (v T, ok bool) {
+	if p := o.p.Load(); p != nil {
+		return *p, true
+	}
+	return v, false
+}

@@ -1,0 +1,71 @@
+package leat
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/leatstream/leat/internal/engine"
+	"github.com/leatstream/leat/lease"
+)
+
+// EventKind says what an Event is about.
+type EventKind string
+
+// The kinds of events.
+const (
+	EventJoined     EventKind = "joined"      // this worker is a member of its group
+	EventFenced     EventKind = "fenced"      // this worker was silent for too long and joins again
+	EventLeft       EventKind = "left"        // this worker has left its group
+	EventPeerJoined EventKind = "peer joined" // Worker is new in the group
+	EventPeerLeft   EventKind = "peer left"   // Worker stopped cleanly
+	EventPeerFenced EventKind = "peer fenced" // Worker was silent for too long; its shards are shared out
+
+	EventTook     EventKind = "took"      // this worker reads Shard from Position on
+	EventReleased EventKind = "released"  // this worker gave Shard back at Position
+	EventLost     EventKind = "lost"      // Shard is another worker's
+	EventFinished EventKind = "finished"  // Shard was handled to its end
+	EventNewShard EventKind = "new shard" // Shard got its lease
+
+	EventRetrying EventKind = "retrying" // a record of Shard failed 5 times, and goes on being tried: Err
+	EventStuck    EventKind = "stuck"    // Shard cannot be read, and is tried again: Err
+	EventMoving   EventKind = "moving"   // Shard, retrying or stuck before, moves again
+	EventTrimmed  EventKind = "trimmed"  // records of Shard after Position passed their retention unread
+
+	EventStoreTrouble EventKind = "store trouble" // the lease store does not answer: Err
+	EventStoreBack    EventKind = "store back"    // the lease store answers again
+	EventUnreadable   EventKind = "unreadable"    // an item of the lease store is corrupt or foreign: Err
+)
+
+// Event is something that happened. It holds no data and no keys of records.
+type Event struct {
+	Kind     EventKind
+	Time     time.Time
+	Group    string
+	Stream   string
+	Worker   string   // this worker's id, or the other's for the peer events
+	Shard    string   // "" if it is not about one
+	Position Position // where the shard stands
+	Err      error
+}
+
+// eventKind is the public name of what the engine or the protocol reports.
+func eventKind(k lease.ReportKind) EventKind {
+	switch k {
+	case lease.SelfFenced:
+		return EventFenced
+	case lease.Resharded:
+		return EventNewShard
+	case lease.ShardTrimmed, engine.Trimmed:
+		return EventTrimmed
+	}
+	return EventKind(k) // the other words are the same
+}
+
+// level is Warn for what somebody should look at, Info for changes.
+func (k EventKind) level() slog.Level {
+	switch k {
+	case EventFenced, EventLost, EventRetrying, EventStuck, EventTrimmed, EventStoreTrouble, EventUnreadable:
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}

@@ -1,0 +1,46 @@
+package leat
+
+import (
+	"context"
+	"time"
+
+	"github.com/leatstream/leat/internal/dispatch"
+)
+
+// Handler handles one record. It steers by what it returns:
+//
+//   - nil: the record is handled. The checkpoint may pass it.
+//   - any other error, or a panic: the same record is tried again, after a pause that doubles from
+//     100 ms to 30 s, for ever. The records behind it in the shard wait. Nothing is skipped.
+//   - RetryAfter(d, err): as an error, but the pause is d.
+//   - Stop(err): the consumer stops in order, the record stays unhandled, and Run returns err.
+//
+// One record of a shard is handled at a time, in the order of sequence numbers; shards run beside each
+// other, so Handle is called from several goroutines. The context is not cancelled when Run's is: only
+// when the shard's lease is lost (the cause is ErrLeaseLost), when DrainTimeout is over (ErrDraining) or
+// HandlerTimeout is (ErrHandlerTimeout).
+type Handler interface {
+	Handle(ctx context.Context, r *Record) error
+}
+
+// HandlerFunc is a function as a Handler.
+type HandlerFunc func(ctx context.Context, r *Record) error
+
+// Handle calls f.
+func (f HandlerFunc) Handle(ctx context.Context, r *Record) error { return f(ctx, r) }
+
+// RetryAfter returns an error that makes the record be tried again after d, instead of the usual pause.
+func RetryAfter(d time.Duration, err error) error {
+	return &dispatch.RetryAfterError{Pause: d, Err: err}
+}
+
+// Stop returns an error that stops the consumer: it drains, checkpoints what was handled before,
+// releases its shards, and Run returns err.
+func Stop(err error) error { return &dispatch.StopError{Err: err} }
+
+// Causes of a handler's cancelled context (context.Cause).
+var (
+	ErrLeaseLost      = dispatch.ErrLeaseLost
+	ErrDraining       = dispatch.ErrDraining
+	ErrHandlerTimeout = dispatch.ErrHandlerTimeout
+)

@@ -1,0 +1,44 @@
+package dispatch
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Causes with which a handler's context is cancelled.
+var (
+	ErrLeaseLost      = errors.New("leat: the shard's lease is another worker's")
+	ErrDraining       = errors.New("leat: the worker is stopping and the drain timeout is over")
+	ErrHandlerTimeout = errors.New("leat: the handler timeout is over")
+)
+
+// RetryAfterError asks for a pause of its own before the record is tried again.
+type RetryAfterError struct {
+	Pause time.Duration
+	Err   error
+}
+
+// Error implements error.
+func (e *RetryAfterError) Error() string { return fmt.Sprintf("retry after %v: %v", e.Pause, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *RetryAfterError) Unwrap() error { return e.Err }
+
+// StopError asks for the whole consumer to stop.
+type StopError struct{ Err error }
+
+// Error implements error.
+func (e *StopError) Error() string { return fmt.Sprintf("stop: %v", e.Err) }
+
+// Unwrap returns why.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// PanicError is a handler's panic as an error.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error implements error. The stack is left to who wants it.
+func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }

@@ -1,0 +1,178 @@
+// Package leat consumes Amazon Kinesis streams with a group of workers: it shares the shards out,
+// survives crashes, deploys and resharding, keeps each partition key's order, and loses nothing.
+//
+//	err := leat.Run(ctx, leat.Config{
+//		Group:   "billing",
+//		Stream:  "orders",
+//		Store:   file.New("/var/lib/leat"),
+//		Handler: leat.HandlerFunc(func(ctx context.Context, r *leat.Record) error {
+//			return charge(ctx, r.Data)
+//		}),
+//	})
+//
+// # What it promises
+//
+// Every record is handled at least once: a checkpoint never passes a record whose handler has not
+// returned nil. Records of one partition key are handled one at a time, in order, also across workers,
+// failovers, splits and merges. A clean stop repeats nothing; a crash repeats what came after the
+// last checkpoint. A worker that cannot prove that a shard is its own starts no handler for it.
+//
+// A handler that is paused inside its own side effect can still overlap with the next owner of its
+// shard. A sink that keeps the highest Record.Token per shard and refuses lower ones closes that gap.
+package leat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/leatstream/leat/internal/dispatch"
+	"github.com/leatstream/leat/internal/engine"
+	"github.com/leatstream/leat/internal/fetch"
+	"github.com/leatstream/leat/internal/record"
+	"github.com/leatstream/leat/lease"
+)
+
+// Errors that Run returns, wrapped; see errors.Is.
+var (
+	// ErrStreamNotFound says that the stream does not exist, or no longer does.
+	ErrStreamNotFound = errors.New("stream not found")
+
+	// ErrStreamRecreated says that the stream was deleted and created again under the same name: the
+	// group's checkpoints are another stream's. Nothing was changed; use another group, or delete the leases.
+	ErrStreamRecreated = lease.ErrRecreated
+
+	// ErrTrimmed says that records passed the stream's retention unread, and OnTrimmed is Halt.
+	ErrTrimmed = errors.New("records passed the stream's retention unread")
+
+	// ErrNotReleased says that the worker stopped, but could not give its shards back: others take
+	// them after the failover time, and repeat what came after the last checkpoints.
+	ErrNotReleased = engine.ErrNotReleased
+
+	// ErrRunTwice says that Run was called a second time.
+	ErrRunTwice = errors.New("a Consumer runs once: make a new one")
+)
+
+// Consumer is one worker of a group. Make it with New and run it once.
+type Consumer struct {
+	cfg    Config
+	budget *dispatch.Budget
+	engine onceSet[*engine.Engine]
+}
+
+// Run consumes until ctx is done: New and Consumer.Run in one.
+func Run(ctx context.Context, cfg Config) error {
+	c, err := New(cfg)
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
+}
+
+// New checks the configuration, and returns all of its faults at once. It does no IO.
+func New(cfg Config) (*Consumer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("leat: configuration: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	return &Consumer{cfg: cfg, budget: dispatch.NewBudget(cfg.MaxBuffered)}, nil
+}
+
+// Run joins the group and handles records until ctx is done. Then it starts no further handler, waits
+// for the running ones, writes the last checkpoints, gives its shards back and returns nil. Handlers that
+// take longer than DrainTimeout are cancelled.
+//
+// It returns an error if the stream or the store cannot be had at the start, if a handler asked for
+// Stop, or if nothing more can be done: see the errors of this package. What passes by itself is tried
+// again, and told to Events and Logger.
+func (c *Consumer) Run(ctx context.Context) error {
+	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint)
+	if err != nil {
+		return fmt.Errorf("leat: %w", err)
+	}
+	stream, err := describe(ctx, api, c.cfg.Stream)
+	if err != nil {
+		return fmt.Errorf("leat: %w", err)
+	}
+	if _, err := c.cfg.Store.Open(ctx, true); err != nil {
+		return fmt.Errorf("leat: opening the lease store: %w", err)
+	}
+	e := engine.New(engine.Config{
+		Group:  c.cfg.Group,
+		Worker: c.worker(),
+		Stream: stream,
+		Start:  c.cfg.Start,
+		Store:  c.cfg.Store,
+		List: func(ctx context.Context, at *lease.Position) ([]lease.Shard, error) {
+			return fetch.List(ctx, api, stream.Stream, at)
+		},
+		Read: func(shard string, start lease.Position, token int64, credit fetch.Credit, notice func(fetch.Notice)) engine.Reader {
+			return fetch.NewReader(api, fetch.Config{
+				Stream: stream.Stream, Shard: shard, Start: start, Token: token,
+				PollInterval: c.cfg.PollInterval, Credit: credit, Notice: notice,
+			})
+		},
+		Verify: func(ctx context.Context) error { return verify(ctx, api, stream) },
+		Handle: func(ctx context.Context, r *record.Record) error {
+			return c.cfg.Handler.Handle(ctx, (*Record)(r))
+		},
+		Budget:             c.budget,
+		HaltOnTrimmed:      c.cfg.OnTrimmed == Halt,
+		MaxShards:          c.cfg.MaxShards,
+		CheckpointInterval: c.cfg.CheckpointInterval,
+		FailoverTime:       c.cfg.FailoverTime,
+		HandlerTimeout:     c.cfg.HandlerTimeout,
+		DrainTimeout:       c.cfg.DrainTimeout,
+		Event:              func(ev engine.Event) { c.tell(stream.Name, ev) },
+	})
+	if !c.engine.set(e) {
+		return fmt.Errorf("leat: %w", ErrRunTwice)
+	}
+	if err := e.Run(ctx); err != nil {
+		if _, ok := errors.AsType[*engine.TrimmedError](err); ok {
+			err = fmt.Errorf("%w: %w", ErrTrimmed, err)
+		}
+		return fmt.Errorf("leat: group %s, stream %s: %w", c.cfg.Group, stream.Name, err)
+	}
+	return nil
+}
+
+// worker is the name of this worker: the host's if the configuration has none.
+func (c *Consumer) worker() string {
+	if c.cfg.Worker != "" {
+		return c.cfg.Worker
+	}
+	if host, err := os.Hostname(); err == nil && host != "" {
+		return host
+	}
+	return "worker"
+}
+
+// tell brings an event of the engine to the log and to the user.
+func (c *Consumer) tell(stream string, ev engine.Event) {
+	attrs := []slog.Attr{slog.String("group", c.cfg.Group), slog.String("stream", stream)}
+	attr := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, value))
+		}
+	}
+	attr("shard", ev.Shard)
+	attr("worker", ev.Worker)
+	if ev.Shard != "" {
+		attr("position", ev.Position.String())
+	}
+	if ev.Err != nil {
+		attr("error", ev.Err.Error())
+	}
+	kind := eventKind(ev.Kind)
+	c.cfg.Logger.LogAttrs(context.Background(), kind.level(), "leat: "+string(kind), attrs...)
+	if c.cfg.Events != nil {
+		c.cfg.Events(Event{
+			Kind: kind, Time: time.Now(), Group: c.cfg.Group, Stream: stream,
+			Worker: ev.Worker, Shard: ev.Shard, Position: ev.Position, Err: ev.Err,
+		})
+	}
+}

@@ -1,0 +1,51 @@
+package leat
+
+import (
+	"time"
+
+	"github.com/leatstream/leat/internal/record"
+)
+
+// Record is one record of a stream.
+//
+// A Record and its Data are valid until the handler returns (with Tail: until the next step of the
+// loop). Clone keeps it.
+type Record struct {
+	Stream string // name of the stream
+	Shard  string // id of the shard
+
+	// SequenceNumber is unique in its shard, and grows: a decimal number of up to 129 digits.
+	SequenceNumber string
+
+	// SubSequenceNumber is the place inside an aggregated record, from 0.
+	SubSequenceNumber int64
+
+	PartitionKey    string
+	ExplicitHashKey string // only known for records out of an aggregated one
+	Data            []byte
+
+	// ArrivalTime is when the service took the record, by its clock, to the millisecond. It does not
+	// order records.
+	ArrivalTime time.Time
+
+	// Attempt is 1 at the first call of the handler for this record by this worker, 2 at the second.
+	Attempt int
+
+	// Aggregated tells that the record came out of an aggregated one.
+	Aggregated bool
+
+	// Token grows with every change of the shard's owner: a fencing token. A sink that keeps the highest
+	// one and refuses lower ones is safe from a worker that was paused in the middle of a write.
+	Token int64
+}
+
+// Clone returns a copy that stays valid. Data is copied.
+func (r *Record) Clone() *Record {
+	c := *r
+	c.Data = append([]byte(nil), r.Data...)
+	return &c
+}
+
+// The engine's records become the user's by converting the pointer; this line fails to compile if the
+// two differ.
+var _ = Record(record.Record{})
