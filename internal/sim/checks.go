@@ -1,0 +1,259 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// checks looks at every write that the store applies and at every start of a handler, knowing the truth.
+// The names of the invariants:
+//
+//	S1 owner      a handler is started only by the lease's owner, whom nobody has fenced
+//	S2 monotone   a checkpoint never goes back, nor does the end of a shard revert
+//	S3 loss       no record is below a checkpoint before its handler has returned and it is acknowledged
+//	S4 fencing    only the lease's owner moves its checkpoint, and on the counter that it knew
+//	S5 counter    every write raises the counter by one; nobody's lease is taken before he is fenced or gone
+//	S6 order      per key: no gap, no record before the handler of the one before it has returned;
+//	              what is handed out again starts at the checkpoint
+//	S7 parents    no record of a child before its parents are at their end
+//	S8 children   a shard's end is written when the leases of all its children are there
+//	S9 clean      a lease that was drained and released leads to no repeats
+//	S12 token     tokens grow from owner to owner
+//	S14 hygiene   a lease goes only when it is finished and no longer needed
+type checks struct {
+	w         *world
+	violation *Violation
+}
+
+// violate ends the run; the first violation counts.
+func (w *world) violate(invariant, shard, worker, format string, args ...any) {
+	if w.check.violation == nil {
+		w.check.violation = &Violation{
+			Seed: w.opt.Seed, Span: w.opt.Span, Invariant: invariant, At: w.now, Shard: shard, Worker: worker,
+			Detail: fmt.Sprintf(format, args...),
+		}
+		if w.tracing() {
+			w.note(shard, worker, "VIOLATION of %s: %s", invariant, w.check.violation.Detail)
+			w.check.violation.Trace = w.trace.about(w.stream, shard, worker)
+		}
+	}
+}
+
+// applied looks at a write that the store has taken.
+func (c *checks) applied(sender string, wr lease.Write, old lease.Item, found bool, item lease.Item) {
+	key := wr.Item.Key
+	if wr.Op == lease.Update && (!found || old.Counter != wr.Counter || old.Lease.Owner != wr.Owner) {
+		c.w.violate("S4 fencing", key.Shard, sender, "%s was at counter %d, owner %q; the writer knew counter %d, owner %q",
+			key, old.Counter, old.Lease.Owner, wr.Counter, wr.Owner)
+	}
+	if wr.Op == lease.Update && item.Counter != old.Counter+1 {
+		c.w.violate("S5 counter", key.Shard, sender, "%s went from counter %d to %d", key, old.Counter, item.Counter)
+	}
+	switch key.Kind {
+	case lease.KindControl:
+		record, ok := item.Control.Stream(c.w.cfg.Stream)
+		if ok && !c.w.stream.startKnown {
+			c.w.stream.begin(record.Start)
+		}
+		if wr.Op == lease.Delete || c.w.stream.startKnown && (!ok || record.Start != c.w.stream.start) {
+			c.w.violate("start", "", sender, "the group began at %v, the control item says %v", c.w.stream.start, record.Start)
+		}
+	case lease.KindWorker:
+		c.workerWritten(sender, key.Worker, wr, old, item)
+	case lease.KindLease:
+		sh := c.w.stream.byID[key.Shard]
+		if sh == nil {
+			c.w.violate("S14 hygiene", key.Shard, sender, "lease of a shard that is not there")
+			return
+		}
+		switch wr.Op {
+		case lease.Create:
+			c.created(sender, sh, item)
+		case lease.Update:
+			c.updated(sender, sh, old, item)
+		case lease.Delete:
+			c.deleted(sender, sh, old)
+		}
+	}
+}
+
+func (c *checks) workerWritten(sender, id string, wr lease.Write, old, item lease.Item) {
+	switch {
+	case wr.Op == lease.Create && sender != id,
+		wr.Op == lease.Delete && old.Worker.State == lease.Alive,
+		wr.Op == lease.Update && old.Worker.State != lease.Alive,
+		wr.Op == lease.Update && sender != id && item.Worker.State != lease.Fenced:
+		c.w.violate("S5 counter", "", id, "%v of worker %s by %s: %v to %v", wr.Op, id, sender, old.Worker.State, item.Worker.State)
+	}
+}
+
+func (c *checks) created(sender string, sh *shard, item lease.Item) {
+	l := item.Lease
+	if sh.checkpoint > 0 || sh.endedAt > 0 {
+		c.w.violate("S2 monotone", sh.id, sender, "lease made again at %v; %d records are below a checkpoint", l.Checkpoint, sh.checkpoint)
+	}
+	want := lease.TrimHorizon()
+	if l.Root {
+		want = c.w.stream.start
+		sh.everRoot = true
+	}
+	if l.Checkpoint != want || l.Owner != "" || !slices.Equal(l.Parents, names(sh.parents)) {
+		c.w.violate("S8 children", sh.id, sender, "made as %s, want checkpoint %v, parents %v", describe(item), want, names(sh.parents))
+	}
+	sh.everCreated = true
+}
+
+func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
+	w, was, is := c.w, old.Lease, item.Lease
+	if is.Owner != was.Owner {
+		if is.Owner != "" {
+			w.res.Takes++
+		}
+		if was.Owner != "" && was.Owner != sender && w.alive(was.Owner) {
+			w.violate("S5 counter", sh.id, sender, "taken from %s, which is alive and has not been fenced", was.Owner)
+		}
+		if is.Owner != "" && is.Owner != sender {
+			w.violate("S5 counter", sh.id, sender, "given to %s", is.Owner)
+		}
+		if is.Owner != "" && was.Checkpoint.IsShardEnd() {
+			w.violate("S5 counter", sh.id, sender, "taken after its end")
+		}
+		w.heal.moved(sh, was.Owner, is.Owner)
+	}
+	if is.Checkpoint == was.Checkpoint {
+		return
+	}
+	if was.Owner != sender {
+		w.violate("S4 fencing", sh.id, sender, "checkpoint moved from %v to %v, but the owner is %q", was.Checkpoint, is.Checkpoint, was.Owner)
+	}
+	if is.Checkpoint.Compare(was.Checkpoint) < 0 || sh.index(is.Checkpoint) < sh.checkpoint {
+		w.violate("S2 monotone", sh.id, sender, "checkpoint went back from %v to %v", was.Checkpoint, is.Checkpoint)
+	}
+	upTo := sh.index(is.Checkpoint)
+	for i := sh.checkpoint; i < upTo; i++ {
+		if r := &sh.records[i]; !r.acked || !r.finished {
+			w.violate("S3 loss", sh.id, sender, "checkpoint %v is past record %d (key %d, number %d): handed out %v, handler returned %v, acknowledged %v",
+				is.Checkpoint, i, r.key, r.n, r.handed, r.finished, r.acked)
+			return
+		}
+	}
+	sh.checkpoint, sh.everBegun = max(sh.checkpoint, upTo), true
+	if is.Checkpoint.IsShardEnd() {
+		c.ended(sender, sh)
+	}
+}
+
+func (c *checks) ended(sender string, sh *shard) {
+	w := c.w
+	if !sh.closed {
+		w.violate("S3 loss", sh.id, sender, "SHARD_END of an open shard")
+	}
+	for _, child := range sh.children {
+		if !child.everCreated {
+			w.violate("S8 children", sh.id, sender, "SHARD_END before child %s has a lease", child.id)
+		}
+	}
+	sh.endedAt = w.now
+	w.after(w.between(w.cfg.Relist, 3*w.cfg.Relist), "trim", func() { w.stream.trim(sh) })
+}
+
+func (c *checks) deleted(sender string, sh *shard, old lease.Item) {
+	begun := len(sh.children) > 0
+	for _, child := range sh.children {
+		begun = begun && child.everBegun
+	}
+	if !old.Lease.Checkpoint.IsShardEnd() || !begun && !sh.trimmed {
+		c.w.violate("S14 hygiene", sh.id, sender, "lease removed: %s; children begun %v, past its retention %v", describe(old), begun, sh.trimmed)
+	}
+}
+
+// alive says whether a member is one that may hold leases, in the store's truth.
+func (w *world) alive(id string) bool {
+	item, found := w.store.get(lease.WorkerKey(id))
+	return found && item.Worker.State == lease.Alive
+}
+
+func (c *checks) opened(g *grant) { g.shard.opened = append(g.shard.opened, g.token) }
+
+// closed notes whether an epoch ended with nothing left behind.
+func (c *checks) closed(g *grant, reason lease.CloseReason) {
+	if reason == lease.CloseReleased && g.clean {
+		g.shard.cleanToken, g.shard.cleanIndex = g.token, g.handed
+	}
+}
+
+// handOut looks at records that are about to be given to a handler.
+func (c *checks) handOut(g *grant, from, to int) {
+	w, sh := c.w, g.shard
+	bad := func(invariant, format string, args ...any) { w.violate(invariant, sh.id, g.owner, format, args...) }
+	item, found := w.store.lease(sh.id)
+	switch {
+	case !found || item.Lease.Owner != g.owner || item.Counter < g.token:
+		bad("S1 owner", "a handler is started under token %d, but the lease is: %s", g.token, describe(item))
+	case !w.alive(g.owner):
+		bad("S1 owner", "a handler is started by a worker that has been fenced or has left")
+	case g.token < sh.lastToken:
+		bad("S12 token", "token %d after %d", g.token, sh.lastToken)
+	}
+	sh.lastToken = g.token
+	for _, parent := range sh.parents {
+		if parent.endedAt == 0 && !sh.everRoot {
+			bad("S7 parents", "records are handed out before the end of parent %s", parent.id)
+		}
+	}
+	if !g.checked {
+		g.checked = true
+		c.firstHandOut(g, item, from)
+	}
+	w.mix(uint64(g.token)<<32 | uint64(from)<<16 | uint64(to))
+	for i := from; i < to; i++ {
+		c.handOutRecord(g, from, i, bad)
+	}
+}
+
+// firstHandOut looks at where an epoch begins.
+func (c *checks) firstHandOut(g *grant, item lease.Item, from int) {
+	sh := g.shard
+	if item.Lease.Checkpoint != g.start || from != sh.index(g.start) {
+		c.w.violate("S6 order", sh.id, g.owner, "the epoch began at %v, but the checkpoint is %v", g.start, item.Lease.Checkpoint)
+	}
+	before := int64(-1)
+	for _, t := range sh.opened {
+		if t < g.token {
+			before = max(before, t)
+		}
+	}
+	if before >= 0 && before == sh.cleanToken && from != sh.cleanIndex {
+		c.w.violate("S9 clean", sh.id, g.owner, "starts at record %d, but the epoch before was released at %d", from, sh.cleanIndex)
+	}
+}
+
+func (c *checks) handOutRecord(g *grant, from, i int, bad func(invariant, format string, args ...any)) {
+	r := &g.shard.records[i]
+	k := &c.w.stream.keys[r.key]
+	c.w.res.HandOuts++
+	if r.handed {
+		c.w.res.Repeats++
+	}
+	if r.skipped {
+		bad("start", "record %d lies before the group's start %v", i, c.w.stream.start)
+	}
+	if r.n > 1 {
+		at := k.records[r.n-2]
+		prev := &at.shard.records[at.index]
+		together := at.shard == g.shard && at.index >= from // one handler gets both, in order
+		if !prev.finished && !together {
+			bad("S6 order", "key %d: number %d is handed out before number %d of %s was handled", r.key, r.n, prev.n, at.shard.id)
+		}
+	}
+	r.handed = true
+}
+
+// finished notes that a handler returned for these records.
+func (c *checks) finished(sh *shard, from, to int) {
+	for i := from; i < to; i++ {
+		sh.records[i].finished = true
+	}
+}

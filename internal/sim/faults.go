@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// fault is a kind of thing that goes wrong, or at least changes the course of things.
+type fault uint8
+
+const (
+	slowCall fault = iota
+	lostRequest
+	lostAnswer
+	lateWrite // reaches the store up to 25 s later, long after the sender gave it up
+	staleRead
+	failedRead
+	failedWrite
+	storeOutage // for all
+	partition   // between one worker and the store
+	crash
+	pause
+	cleanStop
+	rollingRestart
+	failedFetch
+	untoldChildren // the end of a shard comes without its children
+	falseMissing   // the service says for once that there is no such shard
+	staleListing
+	slowHandler
+	failedHandler
+	lateAck
+	reshard
+	reshardBurst // children are resharded before anybody has read them
+	numFaults
+)
+
+var faultNames = [numFaults]string{
+	"slow call", "lost request", "lost answer", "late write", "stale read", "failed read", "failed write", "store outage",
+	"partition", "crash", "pause", "clean stop", "rolling restart", "failed fetch", "untold children", "false missing",
+	"stale listing", "slow handler", "failed handler", "late ack", "reshard", "reshard burst",
+}
+
+// String is the fault's name in words.
+func (f fault) String() string { return faultNames[f] }
+
+// faults decides what goes wrong. Every kind has its own source of chance: switching one off does not
+// change when the others strike.
+type faults struct {
+	on       [numFaults]bool
+	rng      [numFaults]*rand.Rand
+	count    [numFaults]int
+	pace     float64 // how fast they follow each other, 1 is usual
+	healed   bool
+	storeOut outageState // for all
+}
+
+// init switches about half of the kinds off: a bug that needs one fault often is found sooner where no other
+// one disturbs (swarm testing).
+func (f *faults) init(seed uint64) {
+	pick := stream(seed, 2)
+	f.pace = []float64{0.3, 1, 1, 2}[pick.IntN(4)]
+	for k := range numFaults {
+		f.on[k] = pick.IntN(2) == 0
+		f.rng[k] = stream(seed, 100+uint64(k))
+	}
+}
+
+// hits says whether a fault strikes at a place where it does with a probability of p.
+func (f *faults) hits(k fault, p float64) bool {
+	if !f.on[k] || f.healed || f.rng[k].Float64() >= p*f.pace {
+		return false
+	}
+	f.count[k]++
+	return true
+}
+
+func (f *faults) between(k fault, low, high time.Duration) time.Duration {
+	return between(f.rng[k], low, high)
+}
+
+// every runs a fault again and again, on average once in mean, and never twice within a tenth of it.
+func (f *faults) every(w *world, k fault, mean time.Duration, strike func(rng *rand.Rand)) {
+	if !f.on[k] {
+		return
+	}
+	rng := f.rng[k]
+	var next func()
+	next = func() {
+		if f.healed {
+			return
+		}
+		strike(rng)
+		gap := min(rng.ExpFloat64(), 5)*0.9 + 0.1
+		w.after(time.Duration(gap*float64(mean)/f.pace), k.String(), next)
+	}
+	w.after(between(rng, 0, 2*mean), k.String(), next)
+}
+
+// schedule starts the faults that come by themselves. The others strike in calls and handlers.
+func (f *faults) schedule(w *world) {
+	anyHost := func(rng *rand.Rand) *host { return w.hosts[rng.IntN(len(w.hosts))] }
+	f.every(w, crash, 50*time.Second, func(rng *rand.Rand) { anyHost(rng).crash(rng) })
+	f.every(w, pause, 40*time.Second, func(rng *rand.Rand) { anyHost(rng).pause(rng) })
+	f.every(w, cleanStop, 60*time.Second, func(rng *rand.Rand) { anyHost(rng).stopAndReturn(rng) })
+	f.every(w, rollingRestart, 3*time.Minute, func(rng *rand.Rand) {
+		f.count[rollingRestart]++
+		for i, h := range w.hosts {
+			w.after(time.Duration(i)*between(rng, time.Second, 8*time.Second), "rolling", func() { h.stopAndReturn(rng) })
+		}
+	})
+	f.every(w, storeOutage, 90*time.Second, func(rng *rand.Rand) {
+		f.count[storeOutage]++
+		f.storeOut.strike(w, rng)
+		w.note("", "", "store outage: %v until %v", f.storeOut.mode, f.storeOut.until)
+	})
+	f.every(w, partition, 50*time.Second, func(rng *rand.Rand) {
+		f.count[partition]++
+		h := anyHost(rng)
+		h.outage.strike(w, rng)
+		w.note("", h.name, "partition: %v until %v", h.outage.mode, h.outage.until)
+	})
+	f.every(w, reshard, 45*time.Second, func(rng *rand.Rand) {
+		if w.stream.reshard(rng) {
+			f.count[reshard]++
+		}
+	})
+	f.every(w, reshardBurst, 2*time.Minute, func(rng *rand.Rand) {
+		f.count[reshardBurst]++
+		for i := range 2 + rng.IntN(4) {
+			w.after(time.Duration(i)*between(rng, 0, 2*time.Second), "burst", func() { w.stream.reshardNewest(rng) })
+		}
+	})
+}
+
+// outageState is a time in which a service cannot be reached.
+type outageState struct {
+	until time.Duration
+	mode  outageMode
+}
+
+type outageMode uint8
+
+const (
+	refuses    outageMode = iota // answers at once with an error, and does nothing
+	swallows                     // requests are lost
+	staysQuiet                   // requests are carried out, answers are lost
+	numOutageModes
+)
+
+// String is the mode in a word.
+func (m outageMode) String() string { return [...]string{"refuses", "swallows", "stays quiet"}[m] }
+
+// strike begins an outage: mostly a short one, at times several failover times long.
+func (o *outageState) strike(w *world, rng *rand.Rand) {
+	length := between(rng, 100*time.Millisecond, 8*time.Second)
+	if rng.IntN(3) == 0 {
+		length *= 4
+	}
+	o.until = w.now + length
+	o.mode = outageMode(rng.IntN(int(numOutageModes)))
+}
+
+func (o *outageState) down(w *world) bool { return w.now < o.until && !w.faults.healed }

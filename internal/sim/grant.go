@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/leatstream/leat/internal/dispatch"
+	"github.com/leatstream/leat/lease"
+)
+
+const (
+	fetchLimit   = 20 // records in an answer
+	batchLimit   = 8  // records for one handler
+	maxBuffered  = 60 // records read and not handed out
+	pollInterval = time.Second
+	drainTimeout = 20 * time.Second
+	drainGrace   = 5 * time.Second // for handlers to end after their contexts were cancelled
+)
+
+// grant is one epoch of a shard in the shell: it reads, hands out and acknowledges. Records are named by
+// their index in the shard: those below handed were given to a handler, those below fetched were read.
+type grant struct {
+	p     *process
+	m     *lease.Member
+	owner string // the member's id
+	shard *shard
+	token int64
+	start lease.Position
+
+	tracker                       *dispatch.Tracker
+	first, handed, fetched, added int
+
+	reading  bool
+	readEnd  bool
+	running  bool
+	retryAt  time.Duration
+	late     int // acks still to come after their handler has returned
+	draining bool
+	drained  bool // told so; later acks no longer count
+	clean    bool // at that time nothing ran, and all that was handed out was acknowledged
+	closed   bool
+
+	told    lease.Position // the last Acked
+	telling bool
+	checked bool // the first hand-out was looked at
+}
+
+func (g *grant) fetchAfter(d time.Duration) {
+	if !g.reading && !g.readEnd && !g.draining && !g.closed {
+		g.reading = true
+		g.p.after(d, "fetch", g.fetch)
+	}
+}
+
+func (g *grant) fetch() {
+	w, sh := g.p.w, g.shard
+	if g.closed || g.draining || g.fetched-g.handed >= maxBuffered {
+		g.reading = false
+		return
+	}
+	upTo, end := g.fetched, false
+	var children []lease.Shard
+	g.p.call(streamRead, "records", func() error {
+		if sh.trimmed || w.faults.hits(falseMissing, 0.005) {
+			return errMissing
+		}
+		upTo = min(len(sh.records), g.fetched+fetchLimit)
+		end = sh.closed && upTo == len(sh.records)
+		if end && !w.faults.hits(untoldChildren, 0.5) {
+			for _, c := range sh.children {
+				children = append(children, c.shown(c.closed))
+			}
+		}
+		return nil
+	}, func(err error) {
+		g.reading = false
+		if g.closed || g.draining {
+			return
+		}
+		if err != nil {
+			if err == errMissing {
+				g.p.tell(g.m, lease.Missing{Shard: sh.id, Token: g.token})
+			}
+			g.fetchAfter(pollInterval)
+			return
+		}
+		more := upTo > g.fetched
+		g.fetched = upTo
+		if end {
+			g.readEnd = true
+			g.p.tell(g.m, lease.Ended{Shard: sh.id, Token: g.token, Children: children})
+			g.endTracker()
+			return
+		}
+		g.startHandler()
+		if more {
+			g.fetchAfter(200 * time.Millisecond) // five reads a second and shard
+		} else {
+			g.fetchAfter(pollInterval)
+		}
+	})
+}
+
+// endTracker tells the tracker of the end once nothing more enters it.
+func (g *grant) endTracker() {
+	if g.readEnd && g.added == g.fetched {
+		g.tracker.End()
+		g.tellAcked()
+	}
+	g.startHandler()
+}
+
+// startHandler hands the next records out, if it may: this is the one place where records leave for
+// the user's code.
+func (g *grant) startHandler() {
+	p, w := g.p, g.p.w
+	switch {
+	case g.running || g.closed || g.handed == g.fetched || w.now < g.retryAt:
+		return
+	case g.draining && w.opt.Bug != DeafDrain:
+		return
+	case p.busy[g.shard.id] > 0: // of an older epoch: it must return first
+		return
+	case p.clock.read(w.now) >= g.m.Deadline() && w.opt.Bug != NoSelfFence:
+		return
+	}
+	from := g.handed
+	to := min(g.fetched, from+1+w.rng.IntN(batchLimit))
+	w.check.handOut(g, from, to)
+	g.running, g.handed = true, to
+	p.busy[g.shard.id]++
+	for ; g.added < to; g.added++ {
+		g.tracker.Add(g.shard.records[g.added].position())
+	}
+	if w.opt.Bug == AckOnHandOut {
+		g.ack(from, to)
+	}
+	length := w.between(time.Millisecond, 150*time.Millisecond)
+	if w.faults.hits(slowHandler, 0.01) {
+		length = w.faults.between(slowHandler, 0, 10*time.Second)
+		if w.faults.rng[slowHandler].IntN(5) == 0 {
+			length *= 4 // longer than a drain waits
+		}
+	}
+	failed := w.faults.hits(failedHandler, 0.03)
+	if w.tracing() {
+		w.note(g.shard.id, g.owner, "hands out records %d to %d for %v", from, to-1, length)
+	}
+	p.after(length, "handled", func() { g.handled(from, to, failed) })
+	g.fetchAfter(0)
+}
+
+// handled is the return of a handler, maybe long after its epoch.
+func (g *grant) handled(from, to int, failed bool) {
+	p, w := g.p, g.p.w
+	g.running = false
+	p.busy[g.shard.id]--
+	if w.tracing() {
+		w.note(g.shard.id, g.owner, "handler of %d to %d returns, failed: %v", from, to-1, failed)
+	}
+	switch {
+	case failed:
+		g.handed = from
+		g.retryAt = w.now + w.between(0, 500*time.Millisecond)
+		p.after(g.retryAt-w.now, "retry", g.startHandler)
+	default:
+		w.check.finished(g.shard, from, to)
+		if w.faults.hits(lateAck, 0.1) {
+			mid := from + 1 + w.faults.rng[lateAck].IntN(to-from)
+			g.late++
+			p.after(w.faults.between(lateAck, 0, 3*time.Second), "late ack", func() {
+				g.late--
+				g.ack(from, mid)
+			})
+			g.ack(mid, to)
+		} else {
+			g.ack(from, to)
+		}
+	}
+	g.endTracker()
+	g.lookDrained()
+	p.startHandlers() // a newer epoch of the shard may have waited
+}
+
+// ack acknowledges records, the last one first.
+func (g *grant) ack(from, to int) {
+	for i := to - 1; i >= from; i-- {
+		g.shard.records[i].acked = true
+		g.tracker.Ack(dispatch.Handle(i - g.first))
+	}
+	g.tellAcked()
+	g.lookDrained()
+}
+
+// tellAcked tells the member how far the shard has been handled, if the epoch still counts.
+func (g *grant) tellAcked() {
+	bug := g.p.w.opt.Bug
+	if g.drained || g.closed && bug != SharedAcks || g.tracker.Watermark() == g.told {
+		return
+	}
+	tell := func() {
+		g.telling = false
+		if mark := g.tracker.Watermark(); mark != g.told && mark != g.start {
+			g.told = mark
+			to := g
+			if newer := g.p.current(g.shard); bug == SharedAcks && newer != nil {
+				to = newer
+			}
+			g.p.tell(to.m, lease.Acked{Shard: g.shard.id, Token: to.token, Position: mark})
+		}
+	}
+	switch {
+	case g.tracker.Watermark().IsShardEnd() || g.p.ackEvery == 0:
+		tell()
+	case !g.telling:
+		g.telling = true
+		g.p.after(g.p.ackEvery, "acked", func() {
+			if !g.drained && (!g.closed || bug == SharedAcks) {
+				tell()
+			}
+		})
+	}
+}
+
+// current is the open grant of a shard in this process.
+func (p *process) current(sh *shard) *grant {
+	for _, g := range p.grants {
+		if g.shard == sh {
+			return g
+		}
+	}
+	return nil
+}
+
+// drain waits for what runs, but not for ever.
+func (g *grant) drain() {
+	g.draining = true
+	g.p.after(0, "drain", g.lookDrained)
+	g.p.after(drainTimeout+drainGrace, "drain timeout", func() { g.setDrained() })
+}
+
+func (g *grant) lookDrained() {
+	if g.draining && !g.running && g.late == 0 {
+		g.setDrained()
+	}
+}
+
+func (g *grant) setDrained() {
+	if g.drained || g.closed {
+		return
+	}
+	g.drained = true
+	g.clean = !g.running && g.tracker.InFlight() == 0
+	mark := g.tracker.Watermark()
+	if mark == g.start {
+		mark = lease.TrimHorizon() // the zero position: nothing was handled
+	}
+	g.p.tell(g.m, lease.Drained{Shard: g.shard.id, Token: g.token, Position: mark})
+}

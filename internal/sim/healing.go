@@ -1,0 +1,167 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// The healing phase: faults cease, and things must come right in time.
+const (
+	stopProducing = 20 * time.Second  // after the faults
+	quietFrom     = 60 * time.Second  // from here on nothing is left to do
+	stopAll       = 100 * time.Second // everybody is asked to stop
+	healingSpan   = 110 * time.Second
+
+	// maxIdle is how long a ready shard may be without a live owner: a silent worker's patience, a look and a
+	// few calls (L1 of the reference).
+	maxIdle = 9 * time.Second
+)
+
+// healing checks what must come true once the faults cease:
+//
+//	L1 owned    every ready shard has a live owner
+//	L3 stable   once all is read, no lease moves and no write is refused
+//	L5 caught   every record is handled and acknowledged, every closed shard is at its end
+//	L6 stop     a clean stop is quick, and leaves every lease free, with all that was handled in its checkpoint
+type healing struct {
+	w     *world
+	since time.Duration
+	quiet bool
+}
+
+func (h *healing) begin() {
+	w := h.w
+	w.note("", "", "the faults cease")
+	w.faults.healed = true
+	h.since = w.now
+	for _, host := range w.hosts {
+		if p := host.process; p == nil {
+			w.after(w.between(0, time.Second), "boot", host.boot)
+		} else if p.pausedUntil > w.now {
+			p.pausedUntil = w.now
+		}
+	}
+	h.watch()
+	w.after(stopProducing, "quiet", func() { w.stream.quiet = true })
+	w.after(quietFrom, "settled", func() {
+		h.caughtUp()
+		h.quiet = true
+	})
+	w.after(stopAll, "stop all", func() {
+		h.quiet, w.stopped = false, true
+		for _, host := range w.hosts {
+			if host.process != nil {
+				host.process.stop()
+			}
+		}
+	})
+}
+
+// watch looks at the owners each second (L1).
+func (h *healing) watch() {
+	w := h.w
+	if w.stopped {
+		return
+	}
+	for _, sh := range w.stream.shards {
+		switch {
+		case !h.ready(sh) || h.owned(sh):
+			sh.idleSince = -1
+		case sh.idleSince < 0:
+			sh.idleSince = w.now
+		case w.now-sh.idleSince > maxIdle:
+			item, _ := w.store.lease(sh.id)
+			w.violate("L1 owned", sh.id, "", "ready since %v, and without a live owner: %s", sh.idleSince, describe(item))
+		}
+	}
+	// A process that was stopping when the faults ceased comes back in its own time.
+	for _, host := range w.hosts {
+		if host.process == nil {
+			host.boot()
+		}
+	}
+	w.after(time.Second, "watch", h.watch)
+}
+
+// ready says whether the shard is one that somebody should own now.
+func (h *healing) ready(sh *shard) bool {
+	if sh.endedAt > 0 || !h.w.stream.startKnown {
+		return false
+	}
+	ready := true
+	for _, p := range sh.parents {
+		ready = ready && p.endedAt > 0
+	}
+	return sh.everRoot || ready && len(sh.parents) > 0
+}
+
+func (h *healing) owned(sh *shard) bool {
+	item, found := h.w.store.lease(sh.id)
+	return found && h.w.runs(item.Lease.Owner)
+}
+
+// runs says whether a member of this id is at work.
+func (w *world) runs(id string) bool {
+	for _, host := range w.hosts {
+		if p := host.process; p != nil && p.member != nil && p.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// caughtUp looks whether all was handled (L5).
+func (h *healing) caughtUp() {
+	w := h.w
+	if !w.stream.startKnown {
+		w.violate("L5 caught up", "", "", "nobody made the control item")
+		return
+	}
+	for _, sh := range w.stream.shards {
+		for i := range sh.records {
+			if r := &sh.records[i]; !r.acked {
+				item, _ := w.store.lease(sh.id)
+				w.violate("L5 caught up", sh.id, item.Lease.Owner, "record %d of %d (key %d, number %d): handed out %v, handled %v; the lease: %s",
+					i, len(sh.records), r.key, r.n, r.handed, r.finished, describe(item))
+				return
+			}
+		}
+		if sh.closed && sh.everCreated && sh.endedAt == 0 {
+			w.violate("L5 caught up", sh.id, "", "closed, handled, and without SHARD_END")
+		}
+	}
+}
+
+// conflict is told of every refused write; moved, of every change of owner (L3).
+func (h *healing) conflict(sender string, wr lease.Write) {
+	if h.quiet {
+		h.w.violate("L3 stable", wr.Item.Key.Shard, sender, "%v %s is refused though all is quiet", wr.Op, wr.Item.Key)
+	}
+}
+
+func (h *healing) moved(sh *shard, from, to string) {
+	if h.quiet {
+		h.w.violate("L3 stable", sh.id, to, "the lease moves from %q to %q though all is quiet", from, to)
+	}
+}
+
+// final looks at what a clean stop of everybody left (L6).
+func (h *healing) final() {
+	w := h.w
+	for _, host := range w.hosts {
+		if host.process != nil {
+			w.violate("L6 stop", "", host.process.id, "still there %v after it was asked to stop", healingSpan-stopAll)
+		}
+	}
+	for _, sh := range w.stream.shards {
+		item, found := w.store.lease(sh.id)
+		switch {
+		case !found:
+		case item.Lease.Owner != "":
+			w.violate("L6 stop", sh.id, item.Lease.Owner, "the lease was not released: %s", describe(item))
+		case sh.checkpoint < len(sh.records) && !sh.records[len(sh.records)-1].skipped:
+			w.violate("L6 stop", sh.id, "", "%d records are handled, the checkpoint is at %d: %s", len(sh.records), sh.checkpoint, describe(item))
+		}
+	}
+}

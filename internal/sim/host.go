@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// host is a place for one process after another.
+type host struct {
+	w       *world
+	name    string
+	process *process // nil: none runs
+	outage  outageState
+}
+
+// process is one run of a program: a shell around one member after another.
+type process struct {
+	w           *world
+	host        *host
+	clock       clock
+	dead        bool
+	pausedUntil time.Duration
+	stopping    bool
+
+	member *lease.Member  // nil: between two, or done
+	id     string         // the member's
+	wakeAt time.Duration  // of the timer that counts
+	grants []*grant       // by opening
+	busy   map[string]int // running handlers by shard, of any epoch and member
+
+	ackEvery    time.Duration // how seldom Acked is told
+	steps       int           // in the second of stepsSecond
+	stepsSecond time.Duration
+}
+
+// boot starts a process, if none runs.
+func (h *host) boot() {
+	if h.process != nil {
+		return
+	}
+	w := h.w
+	p := &process{w: w, host: h, busy: map[string]int{}}
+	p.clock = clock{ppm: w.rng.Int64N(2*maxDrift+1) - maxDrift}
+	if w.rng.IntN(8) > 0 {
+		p.clock.origin = lease.Time(w.between(0, 11*24*time.Hour))
+	}
+	if w.rng.IntN(2) == 0 {
+		p.ackEvery = w.between(0, w.cfg.Checkpoint)
+	}
+	h.process = p
+	p.join()
+}
+
+// join begins a new member under an id that was never used.
+func (p *process) join() {
+	w := p.w
+	w.incarnation++
+	cfg := w.cfg
+	cfg.ID = fmt.Sprintf("%s.%d", p.host.name, w.incarnation)
+	if w.startKind == startLatest {
+		cfg.Start = lease.AtTimestamp(epoch.Add(w.now - time.Second))
+	}
+	p.id = cfg.ID
+	p.member = lease.NewMember(cfg)
+	w.note("", p.id, "starts")
+	p.step(p.member, lease.Tick{})
+}
+
+func (h *host) crash(rng *rand.Rand) {
+	p := h.process
+	if p == nil {
+		return
+	}
+	h.w.faults.count[crash]++
+	h.w.note("", p.id, "crashes")
+	h.end()
+	h.w.after(between(rng, 100*time.Millisecond, 20*time.Second), "restart", h.boot)
+}
+
+// end takes the process away, with all that it was about to do.
+func (h *host) end() {
+	h.process.dead = true
+	h.process = nil
+}
+
+func (h *host) pause(rng *rand.Rand) {
+	if h.process == nil {
+		return
+	}
+	h.w.faults.count[pause]++
+	length := between(rng, 0, h.w.cfg.Failover*3/2)
+	if rng.IntN(4) == 0 {
+		length = between(rng, 0, 5*h.w.cfg.Failover)
+	}
+	h.process.pausedUntil = h.w.now + length
+	h.w.note("", h.process.id, "pauses for %v", length)
+}
+
+// stopAndReturn stops the process cleanly; its successor comes a while after it has gone.
+func (h *host) stopAndReturn(rng *rand.Rand) {
+	if h.process == nil || h.process.stopping {
+		return
+	}
+	h.w.faults.count[cleanStop]++
+	h.process.stop()
+	var poll func()
+	poll = func() {
+		if h.process == nil {
+			h.w.after(between(rng, 0, 20*time.Second), "return", h.boot)
+		} else if h.process.stopping {
+			h.w.after(time.Second, "stopping", poll)
+		}
+	}
+	poll()
+}
+
+func (p *process) stop() {
+	p.stopping = true
+	p.w.note("", p.id, "is asked to stop")
+	p.after(0, "stop", func() {
+		if p.member != nil {
+			p.step(p.member, lease.Stop{})
+		} else {
+			p.gone()
+		}
+	})
+}
+
+// gone is the clean end of a process.
+func (p *process) gone() {
+	if !p.dead {
+		p.w.note("", p.id, "is gone")
+		p.host.end()
+	}
+}
+
+// done is the end of a member. One that was shut out comes back as another.
+func (p *process) done(err error) {
+	p.w.note("", p.id, "done: %v", err)
+	for _, g := range p.grants {
+		p.w.violate("close", g.shard.id, p.id, "member is done (%v), but its grant %d was never closed", err, g.token)
+	}
+	p.member = nil
+	switch {
+	case err != nil && !errors.Is(err, lease.ErrFenced):
+		p.w.violate("done", "", p.id, "member ended with: %v", err)
+	case p.stopping || err == nil:
+		p.gone()
+	default:
+		p.after(p.w.between(0, time.Second), "rejoin", func() {
+			if p.stopping {
+				p.gone()
+			} else {
+				p.join()
+			}
+		})
+	}
+}
+
+// maxStepsPerSecond is far above what a member with a dozen shards has reason for.
+const maxStepsPerSecond = 500
+
+// step tells the member something and does what it wants.
+func (p *process) step(m *lease.Member, ev lease.Event) {
+	if p.member != m {
+		return
+	}
+	w := p.w
+	if second := w.now.Truncate(time.Second); second != p.stepsSecond {
+		p.steps, p.stepsSecond = 0, second
+	}
+	if p.steps++; p.steps > maxStepsPerSecond {
+		w.violate("busy", "", p.id, "%d steps within a second", p.steps)
+		return
+	}
+	if w.tracing() {
+		w.note(shardOf(ev), p.id, "<- %s", describe(ev))
+	}
+	for _, a := range m.Step(p.clock.read(w.now), ev) {
+		if w.tracing() {
+			w.note(shardOf(a), p.id, "-> %s", describe(a))
+		}
+		p.do(m, a)
+	}
+	if p.member != m {
+		return
+	}
+	p.setTimer(m)
+	p.startHandlers()
+}
+
+// setTimer makes sure of a Tick at the member's wake time, or a little later.
+func (p *process) setTimer(m *lease.Member) {
+	w := p.w
+	at := max(p.clock.when(m.Wake()), w.now) + w.between(0, 3*time.Millisecond)
+	if p.wakeAt > w.now && p.wakeAt <= at {
+		return // an earlier one is set; it will set the next
+	}
+	p.wakeAt = at
+	p.after(at-w.now, "tick", func() {
+		if p.wakeAt == at {
+			p.wakeAt = 0
+			p.step(m, lease.Tick{})
+			if p.wakeAt == 0 && p.member != nil { // m was another member's
+				p.setTimer(p.member)
+			}
+		}
+	})
+}

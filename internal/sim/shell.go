@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/leatstream/leat/internal/dispatch"
+	"github.com/leatstream/leat/lease"
+)
+
+// do carries out an action of the member.
+func (p *process) do(m *lease.Member, action lease.Action) {
+	w := p.w
+	switch a := action.(type) {
+	case lease.ReadMembers:
+		var items []lease.Item
+		p.call(storeRead, "members", func() error {
+			items = w.store.members(a.Consistent)
+			return nil
+		}, func(err error) {
+			p.step(m, lease.MembersRead{Items: given(items, err), Consistent: a.Consistent, Err: err})
+		})
+	case lease.ReadLeases:
+		var items []lease.Item
+		p.call(storeRead, "leases", func() error {
+			items = w.store.leases()
+			return nil
+		}, func(err error) {
+			p.step(m, lease.LeasesRead{Items: given(items, err), Err: err})
+		})
+	case lease.ListShards:
+		var shards []lease.Shard
+		p.call(streamRead, "list", func() error {
+			asOf := w.now
+			if w.faults.hits(staleListing, 0.3) {
+				asOf -= w.faults.between(staleListing, 0, maxStale)
+			}
+			shards = w.stream.list(a.All, a.At, asOf)
+			return nil
+		}, func(err error) {
+			p.step(m, lease.Listed{Shards: given(shards, err), Err: err})
+		})
+	case lease.WriteItem:
+		p.write(m, p.id, a.Write)
+	case lease.Open:
+		p.open(m, a)
+	case lease.Drain:
+		if g := p.grant(a.Shard, a.Token); g != nil {
+			g.drain()
+		} else {
+			w.violate("drain", a.Shard, p.id, "drain of token %d, which is not open", a.Token)
+		}
+	case lease.Close:
+		p.close(a)
+	case lease.Done:
+		p.done(a.Err)
+	}
+}
+
+// given is the answer of a call, unless the call failed.
+func given[T any](answer []T, err error) []T {
+	if err != nil {
+		return nil
+	}
+	return answer
+}
+
+// write carries out one attempt of a write. A store that cannot show the item on a conflict is asked for
+// it afterwards, when it may have moved on.
+func (p *process) write(m *lease.Member, id string, w lease.Write) {
+	key := w.Item.Key
+	var written lease.Item
+	p.call(storeWrite, "write", func() (err error) {
+		written, err = p.w.store.write(id, w)
+		return err
+	}, func(err error) {
+		var conflict *lease.ConflictError
+		switch {
+		case err == nil:
+			p.step(m, lease.Written{Key: key, Outcome: lease.Landed, Item: written, Found: w.Op != lease.Delete})
+		case !errors.As(err, &conflict):
+			p.step(m, lease.Written{Key: key, Outcome: lease.Unknown, Err: err})
+		case !p.w.rereads:
+			p.step(m, lease.Written{Key: key, Outcome: lease.Conflict, Item: conflict.Item, Found: conflict.Found})
+		default:
+			p.reread(m, key)
+		}
+	})
+}
+
+func (p *process) reread(m *lease.Member, key lease.Key) {
+	var item lease.Item
+	var found bool
+	p.call(storeRead, "get", func() error {
+		item, found = p.w.store.get(key)
+		return nil
+	}, func(err error) {
+		if err != nil {
+			p.step(m, lease.Written{Key: key, Outcome: lease.Unknown, Err: err})
+			return
+		}
+		p.step(m, lease.Written{Key: key, Outcome: lease.Conflict, Item: item, Found: found})
+	})
+}
+
+func (p *process) grant(shard string, token int64) *grant {
+	for _, g := range p.grants {
+		if g.shard.id == shard && g.token == token {
+			return g
+		}
+	}
+	return nil
+}
+
+func (p *process) open(m *lease.Member, a lease.Open) {
+	sh := p.w.stream.byID[a.Shard]
+	if sh == nil {
+		p.w.violate("open", a.Shard, p.id, "no such shard was ever listed")
+		return
+	}
+	for _, g := range p.grants {
+		if g.shard == sh {
+			p.w.violate("open", a.Shard, p.id, "token %d opened while token %d is open", a.Token, g.token)
+		}
+	}
+	first := sh.index(a.Position)
+	g := &grant{
+		p: p, m: m, owner: p.id, shard: sh, token: a.Token, start: a.Position,
+		tracker: dispatch.NewTracker(a.Position), first: first, handed: first, fetched: first, added: first,
+	}
+	p.grants = append(p.grants, g)
+	p.w.check.opened(g)
+	g.fetchAfter(p.w.between(0, 50*time.Millisecond))
+}
+
+func (p *process) close(a lease.Close) {
+	g := p.grant(a.Shard, a.Token)
+	if g == nil { // it was taken when the stop came, and never opened
+		return
+	}
+	g.closed = true
+	p.grants = slices.DeleteFunc(p.grants, func(o *grant) bool { return o == g })
+	p.w.check.closed(g, a.Reason)
+}
+
+// startHandlers starts what may start. It runs after every step, since every step may move the deadline.
+func (p *process) startHandlers() {
+	for _, g := range p.grants {
+		g.startHandler()
+	}
+}
+
+// tell tells the member something soon, in order.
+func (p *process) tell(m *lease.Member, ev lease.Event) {
+	p.after(time.Millisecond, "tell", func() { p.step(m, ev) })
+}

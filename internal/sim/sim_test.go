@@ -1,0 +1,159 @@
+package sim
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	seeds   = flag.Int("sim.seeds", 200, "seeds to run")
+	first   = flag.Uint64("sim.first", 1, "the first of them")
+	oneSeed = flag.Uint64("sim.seed", 0, "run this seed only, with its trace")
+	logFile = flag.String("sim.log", "", "with -sim.seed: write all that happens to this file")
+	minutes = flag.Int("sim.minutes", 10, "virtual minutes of faults in each run")
+)
+
+func options(seed uint64, bug Bug) Options {
+	return Options{Seed: seed, Span: time.Duration(*minutes) * time.Minute, Bug: bug}
+}
+
+// runAll runs seeds on all processors, until they are done or keep says stop. Results come in the
+// order of the seeds.
+func runAll(first uint64, n int, bug Bug, keep func(Result) bool) {
+	workers := runtime.GOMAXPROCS(0)
+	results := make([]chan Result, n)
+	for i := range results {
+		results[i] = make(chan Result, 1)
+	}
+	var wg sync.WaitGroup
+	next, stop := make(chan int), make(chan struct{})
+	for range workers {
+		wg.Go(func() {
+			for i := range next {
+				results[i] <- Run(options(first+uint64(i), bug))
+			}
+		})
+	}
+	wg.Go(func() {
+		defer close(next)
+		for i := range n {
+			select {
+			case next <- i:
+			case <-stop:
+				return
+			}
+		}
+	})
+	for i := range n {
+		if !keep(<-results[i]) {
+			break
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
+
+// traced runs a failing seed again, now with its trace.
+func traced(t *testing.T, v *Violation, bug Bug) *Violation {
+	opt := options(v.Seed, bug)
+	opt.Trace = true
+	if *oneSeed != 0 && *logFile != "" {
+		f, err := os.Create(*logFile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		out := bufio.NewWriter(f)
+		defer out.Flush()
+		opt.Log = out
+	}
+	again := Run(opt)
+	if again.Violation == nil {
+		v.Detail += " (THE SEED DOES NOT FAIL AGAIN: the run is not deterministic)"
+		return v
+	}
+	return again.Violation
+}
+
+// TestSeeds runs the true protocol under every seed's faults. Nothing may be found.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	from, n := *first, *seeds
+	if *oneSeed != 0 {
+		from, n = *oneSeed, 1
+	}
+	var total Result
+	var violations int
+	runAll(from, n, NoBug, func(r Result) bool {
+		total.Virtual += r.Virtual
+		total.Events += r.Events
+		total.HandOuts += r.HandOuts
+		total.Repeats += r.Repeats
+		total.Takes += r.Takes
+		total.Records += r.Records
+		total.Shards += r.Shards
+		for k, c := range r.Faults {
+			total.Faults[k] += c
+		}
+		if r.Violation != nil {
+			if violations++; violations <= 3 {
+				t.Errorf("%v", traced(t, r.Violation, NoBug))
+			} else {
+				t.Errorf("seed %d: %s: %s", r.Seed, r.Violation.Invariant, r.Violation.Detail)
+			}
+		}
+		return true
+	})
+	var faults strings.Builder
+	sum := 0
+	for k, c := range total.Faults {
+		sum += c
+		fmt.Fprintf(&faults, ", %s %d", fault(k), c)
+	}
+	fmt.Printf("sim: %d seeds, %v of virtual time, %d events, %d shards, %d records, %d hand-outs, %d takes, %d repeats, %d violations; %d faults%s\n",
+		n, total.Virtual.Round(time.Minute), total.Events, total.Shards, total.Records, total.HandOuts, total.Takes, total.Repeats,
+		violations, sum, faults.String())
+}
+
+// TestReplay runs seeds twice: a run that depends on anything but its seed cannot be debugged.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		opt := options(1000+seed, NoBug)
+		opt.Span = 3 * time.Minute
+		a := Run(opt)
+		opt.Trace = seed%2 == 0 // tracing must not change the run
+		if b := Run(opt); a.Hash != b.Hash || a.Events != b.Events {
+			t.Errorf("seed %d: %d events with hash %x, then %d with %x", opt.Seed, a.Events, a.Hash, b.Events, b.Hash)
+		}
+	}
+}
+
+// TestPlantedBugs shows that the checks can fail.
+func TestPlantedBugs(t *testing.T) {
+	t.Parallel()
+	const within = 40 // seeds
+	for _, bug := range []Bug{UnfencedCheckpoint, NoSelfFence, NoParentGate, AckOnHandOut, DeafDrain, SharedAcks} {
+		t.Run(bug.String(), func(t *testing.T) {
+			t.Parallel()
+			found := false
+			runAll(1, within, bug, func(r Result) bool {
+				if v := r.Violation; v != nil {
+					found = true
+					t.Logf("found with seed %d at %v by %s: %s", v.Seed, v.At.Round(time.Millisecond), v.Invariant, v.Detail)
+				}
+				return !found
+			})
+			if !found {
+				t.Errorf("not found within %d seeds", within)
+			}
+		})
+	}
+}

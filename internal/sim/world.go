@@ -1,0 +1,163 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// Options say what to run.
+type Options struct {
+	Seed  uint64
+	Span  time.Duration // of virtual time with faults; a healing phase follows
+	Bug   Bug           // planted; NoBug for a true run
+	Trace bool          // keep what happened, for Violation.Trace
+	Log   io.Writer     // with Trace: gets all of it
+}
+
+// Result is what a run came to.
+type Result struct {
+	Seed      uint64
+	Hash      uint64 // of every event, in order: equal for equal options
+	Virtual   time.Duration
+	Events    int
+	Faults    [numFaults]int
+	HandOuts  int // records given to a handler
+	Repeats   int // of these, not for the first time
+	Takes     int // leases that got an owner
+	Records   int
+	Shards    int
+	Violation *Violation
+}
+
+// world is one run. Everything in it happens on one goroutine, in the order of the queue.
+type world struct {
+	opt   Options
+	now   time.Duration
+	queue queue
+	order uint64
+	res   Result
+
+	rng    *rand.Rand // latencies and other harmless chance
+	faults faults
+	store  *storeModel
+	stream *streamModel
+	hosts  []*host
+	check  checks
+	heal   healing
+	trace  trace
+
+	cfg         lease.MemberConfig // what all members have in common
+	startKind   startKind
+	rereads     bool // conflicts come without the item, as from a store that cannot tell it
+	incarnation int
+	stopped     bool
+}
+
+// startKind says where the group begins.
+type startKind uint8
+
+const (
+	startHorizon startKind = iota
+	startLatest            // a time that each worker computes for itself, when it starts
+	startTime              // a time before the group's first start, the same for all
+)
+
+// epoch is the wall clock's time at the world's time 0; only the stream knows of it.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// maxEvents ends a run that goes round in circles.
+const maxEvents = 30_000_000
+
+// Run runs one seed.
+func Run(opt Options) Result {
+	w := newWorld(opt)
+	end := opt.Span + healingSpan
+	for w.check.violation == nil && len(w.queue) > 0 {
+		e := w.queue.pop()
+		if e.at > end {
+			break
+		}
+		if p := e.process; p != nil {
+			if p.dead {
+				continue
+			}
+			if e.at < p.pausedUntil { // what came meanwhile comes in any order
+				w.push(event{at: p.pausedUntil + w.faults.between(pause, 0, 20*time.Millisecond), process: p, label: e.label, run: e.run})
+				continue
+			}
+		}
+		w.now = e.at
+		w.res.Events++
+		w.mix(uint64(e.at))
+		w.mixString(e.label)
+		e.run()
+		if w.res.Events > maxEvents {
+			w.violate("busy", "", "", "more than %d events", maxEvents)
+		}
+	}
+	if w.check.violation == nil {
+		w.heal.final()
+	}
+	return w.result()
+}
+
+func newWorld(opt Options) *world {
+	w := &world{opt: opt, rng: stream(opt.Seed, 1)}
+	w.res.Hash = 14695981039346656037
+	w.faults.init(opt.Seed)
+	w.check.w, w.heal.w = w, w
+	w.startKind = startKind(w.rng.IntN(3))
+	w.rereads = w.rng.IntN(2) == 0
+	w.cfg = lease.MemberConfig{
+		Stream: "orders", ARN: "arn:aws:kinesis:eu-central-1:000000000000:stream/orders", Created: epoch.Add(-time.Hour),
+		Failover: 6 * time.Second, Heartbeat: 2 * time.Second, Watch: time.Second, Relist: time.Minute, Checkpoint: 5 * time.Second,
+	}
+	if w.rng.IntN(4) == 0 {
+		w.cfg.MaxShards = 12
+	}
+	w.store = newStoreModel(w)
+	w.stream = newStreamModel(w)
+	if w.startKind == startTime {
+		w.cfg.Start = w.stream.pastTime()
+	}
+	for i := range 3 + w.rng.IntN(3) {
+		h := &host{w: w, name: fmt.Sprintf("w%d", i)}
+		w.hosts = append(w.hosts, h)
+		w.after(w.between(0, 3*time.Second), "boot", h.boot)
+	}
+	w.stream.produce()
+	w.faults.schedule(w)
+	w.at(opt.Span, "heal", w.heal.begin)
+	return w
+}
+
+func (w *world) result() Result {
+	w.res.Seed, w.res.Virtual = w.opt.Seed, w.now
+	w.res.Faults = w.faults.count
+	w.res.Records, w.res.Shards = w.stream.total, len(w.stream.shards)
+	w.res.Violation = w.check.violation
+	return w.res
+}
+
+// stream returns a source of chance of its own, so that more or less chance at one place changes
+// nothing at the others.
+func stream(seed, id uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, id*0x9e3779b97f4a7c15)) }
+
+func between(rng *rand.Rand, low, high time.Duration) time.Duration {
+	return low + time.Duration(rng.Int64N(int64(high-low)+1))
+}
+
+func (w *world) between(low, high time.Duration) time.Duration { return between(w.rng, low, high) }
+
+// mix takes a number into the hash of the run (FNV-1a over words).
+func (w *world) mix(x uint64) { w.res.Hash = (w.res.Hash ^ x) * 1099511628211 }
+
+func (w *world) mixString(s string) {
+	for i := range len(s) {
+		w.mix(uint64(s[i]))
+	}
+}
