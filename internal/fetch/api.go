@@ -23,6 +23,14 @@ type Stream struct {
 	ARN  string // may be empty
 }
 
+// String is the ARN if known, else the name.
+func (s Stream) String() string {
+	if s.ARN != "" {
+		return s.ARN
+	}
+	return s.Name
+}
+
 // name and arn are the two halves of the rule above: one of them is nil.
 func (s Stream) name() *string {
 	if s.ARN != "" || s.Name == "" {
@@ -62,7 +70,6 @@ const (
 	callsPerSecond = 5
 	bytesPerSecond = 2 << 20
 	maxRecords     = 10_000
-	maxAnswerData  = 10 << 20
 )
 
 // DefaultPollInterval is the time between two calls at the tip of a shard.

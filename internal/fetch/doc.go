@@ -16,11 +16,11 @@
 //
 // It has no goroutine of its own. Next runs in the caller's and makes the calls:
 //
-//	            open at the place              answer with records
-//	  (no iterator) ----------> (iterator) ------------------------> Batch
-//	        ^                       |  ^ empty, or nothing new          |
-//	        |   expired, rewound    |  +--------------------------------+
-//	        +-----------------------+
+//	          open at the place              answer with records
+//	(no iterator) ----------> (iterator) ------------------------> Batch
+//	      ^                       |  ^ empty, or nothing new          |
+//	      |   expired, rewound    |  +--------------------------------+
+//	      +-----------------------+
 //
 // A place is opened with AT_SEQUENCE_NUMBER and the records up to it are dropped, never with
 // AFTER_SEQUENCE_NUMBER: the record of the place then shows that nothing was trimmed in between, a place

@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"context"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
@@ -13,8 +15,8 @@ type Config struct {
 	Stream Stream
 	Shard  string
 
-	// Start is the place to read after. Any position will do; LATEST leaves a gap over a restart and is
-	// for Tail only; SHARD_END gives one Batch with End at once.
+	// Start is the place to read after. Any position will do. LATEST is for Tail: after a restart it
+	// leaves a gap. SHARD_END gives one Batch with End at once.
 	Start lease.Position
 
 	// Token is put into every record.
@@ -27,24 +29,24 @@ type Config struct {
 	// Credit is the shard's byte budget; nil means no bound.
 	Credit Credit
 
-	// Quota bounds calls and bytes; the zero Quota means the service's limits.
+	// Quota spaces the calls; the zero Quota has the service's limits.
 	Quota Quota
 
-	// Random returns numbers in [0, 1) for jitter; nil means math/rand/v2. It is called by Next only.
+	// Random returns numbers in [0, 1) for jitter; nil means math/rand/v2. Only Next calls it.
 	Random func() float64
 
-	// Notice is told about trouble that a person should know of, once per change; nil means nobody.
-	// It is called by Next and must not block.
+	// Notice is told about trouble that passes only when a person acts, once per change; nil means
+	// nobody is. Next calls it, and it must not block.
 	Notice func(Notice)
 }
 
-// Notice is trouble that does not pass by itself, or its end.
+// Notice is trouble that passes only when a person acts, or its end.
 type Notice struct {
 	Shard string
 	Err   error // nil: it is over
 }
 
-// Batch is what Next tells. Any of its parts may be empty, not all.
+// Batch is what Next tells. Any of its parts may be empty.
 type Batch struct {
 	// Records are in order; the slice and what it holds are the caller's.
 	Records []record.Record
@@ -66,13 +68,18 @@ type Batch struct {
 	// Trimmed is set if records may be lost before the first of Records.
 	Trimmed *Trimmed
 
-	// Rewinds counts the calls of Rewind that the reader knew of when it read the batch. A batch with a smaller
-	// count than the last Rewind returned was read too early: give its Size back and forget it.
+	// Rewinds counts the calls of Rewind that the reader knew of when it read the batch. A batch with
+	// a smaller count than the last Rewind returned was read too early: give its Size back and
+	// forget it.
 	Rewinds int64
 }
 
 // Trimmed says that the record of the place where the reader was to go on is gone, so that records
 // between After and First may have passed out of retention unread.
+//
+// They need not have: a shard that was idle for longer than its retention loses the record of its
+// checkpoint too, with nothing after it. The service's answers are the same in both cases, so this
+// says "may".
 type Trimmed struct {
 	After lease.Position // the place to go on from
 	First lease.Position // the first record that is still there; SHARD_END if the shard ended without one
@@ -80,31 +87,189 @@ type Trimmed struct {
 
 // Reader reads one shard. Next may be called by one goroutine at a time; the other methods are safe
 // from any.
-type Reader struct{ cfg Config }
+type Reader struct {
+	api    API
+	cfg    Config
+	status status
+
+	mu      sync.Mutex
+	rewinds int64
+	rewound *lease.Position    // not yet seen by Next
+	stop    context.CancelFunc // ends the call in flight
+	wake    chan struct{}      // ends a pause; holds one token
+
+	// The rest belongs to Next.
+	place     place
+	seen      int64 // rewinds
+	reads     Quota
+	opens     Quota
+	iterator  string
+	proven    bool // the iterator has been good for an answer
+	ended     bool
+	pause     time.Time // no call before
+	failures  int       // in a row
+	denied    string    // the code that Notice was told of
+	told      time.Duration
+	perRecord int64 // bytes taken for each record of an answer
+	lastTaken int64 // bytes taken for the last answer
+}
 
 // NewReader returns a reader of one shard. It makes no call.
-func NewReader(api API, cfg Config) *Reader { return &Reader{cfg: cfg} }
+func NewReader(api API, cfg Config) *Reader {
+	if cfg.PollInterval <= 0 {
+		cfg.PollInterval = DefaultPollInterval
+	}
+	if cfg.Credit == nil {
+		cfg.Credit = unlimited{}
+	}
+	if cfg.Random == nil {
+		cfg.Random = rand.Float64
+	}
+	if cfg.Notice == nil {
+		cfg.Notice = func(Notice) {}
+	}
+	r := &Reader{
+		api: api, cfg: cfg,
+		wake:  make(chan struct{}, 1),
+		place: place{after: cfg.Start},
+		reads: cfg.Quota,
+		opens: Quota{Calls: cfg.Quota.Calls},
+		told:  -1,
+	}
+	r.status.set("starting", time.Time{})
+	return r
+}
 
 // Next blocks until there is something to tell: records, the end of the shard, records that may be
 // lost, or another Behind. It returns an error
 //
-//   - that is ctx's (context.Cause) once ctx is done, at once;
+//   - that is ctx's cause once ctx is done, at once;
 //   - that is ErrMissing if the service knows no such stream or shard;
 //   - that is a *PositionError if the service does not accept the place to read from.
 //
 // After an error, Next may be called again: it tries again, no sooner than its back-off allows.
 // Everything else is tried again inside; see Status.
-func (r *Reader) Next(ctx context.Context) (Batch, error) { panic("skeleton") }
+func (r *Reader) Next(ctx context.Context) (Batch, error) {
+	for {
+		if ctx.Err() != nil {
+			return Batch{}, context.Cause(ctx)
+		}
+		r.takeRewind()
+		if r.place.after.IsShardEnd() && !r.ended {
+			return r.end(), nil
+		}
+		wait, doing := r.due(time.Now())
+		if r.ended || wait > 0 {
+			if err := r.sleep(ctx, wait, doing); err != nil {
+				return Batch{}, err
+			}
+			continue
+		}
+		batch, tell, err := r.step(ctx)
+		if tell || err != nil {
+			return batch, err
+		}
+	}
+}
 
 // Rewind makes the reader go back: what Next returns from now on comes after this place. A call in
-// flight is given up and a blocked Next goes on. It returns how often the reader has been rewound, which is
+// flight is given up and a blocked Next goes on. It returns how often the reader has been rewound,
 // the least Batch.Rewinds that the caller may still use.
 //
-// A place before the reader's start, such as TRIM_HORIZON where nothing has been handled yet, is taken as it is.
-func (r *Reader) Rewind(after lease.Position) int64 { panic("skeleton") }
+// Where nothing has been handled yet, the place is the reader's start.
+func (r *Reader) Rewind(after lease.Position) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rewinds++
+	r.rewound = &after
+	if r.stop != nil {
+		r.stop()
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return r.rewinds
+}
 
-// Status says, for people, what the reader is doing or waiting for.
-func (r *Reader) Status() string { panic("skeleton") }
+// Status says, for people, what the reader is doing or what it waits for.
+func (r *Reader) Status() string { return r.status.text(time.Now()) }
 
 // Stalled is how long ago calls began to fail; 0 while they succeed.
-func (r *Reader) Stalled() time.Duration { panic("skeleton") }
+func (r *Reader) Stalled() time.Duration { return r.status.stalled(time.Now()) }
+
+// takeRewind goes back if somebody asked for it.
+func (r *Reader) takeRewind() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rewound == nil {
+		return
+	}
+	r.place.rewind(*r.rewound)
+	r.seen, r.rewound = r.rewinds, nil
+	r.iterator, r.ended = "", false
+	// A pause after a failure still holds; a poll interval does not.
+	if r.failures == 0 {
+		r.pause = time.Time{}
+	}
+}
+
+// begin makes the context of a call, which Rewind ends. The returned function ends it too and says
+// whether Rewind was called.
+func (r *Reader) begin(ctx context.Context) (context.Context, func() bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stop = cancel
+	if r.rewound != nil {
+		cancel()
+	}
+	return ctx, func() bool {
+		cancel()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.stop = nil
+		return r.rewound != nil
+	}
+}
+
+// due says how long the next call must wait, and why.
+func (r *Reader) due(now time.Time) (time.Duration, string) {
+	if wait := r.pause.Sub(now); wait > 0 {
+		return wait, "" // who set the pause has said why
+	}
+	quota := r.reads
+	if r.iterator == "" {
+		quota = r.opens
+	}
+	return quota.Wait(now), "waiting for the shard's read quota"
+}
+
+// sleep waits for d, or for ever at the end of the shard; Rewind ends it.
+func (r *Reader) sleep(ctx context.Context, d time.Duration, doing string) error {
+	var over <-chan time.Time
+	if !r.ended {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		over = timer.C
+		if doing != "" {
+			r.status.set(doing, time.Time{})
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.wake:
+	case <-over:
+	}
+	return nil
+}
+
+// unlimited is the Credit of a reader without a budget.
+type unlimited struct{}
+
+func (unlimited) Take(ctx context.Context, _ int64) error { return context.Cause(ctx) }
+func (unlimited) Give(int64)                              {}
+func (unlimited) Room() int64                             { return maxRoom }
+
+const maxRoom = 1 << 40

@@ -2,9 +2,13 @@ package fetch
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
-	"github.com/leatstream/leat/lease"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 )
 
 // StreamInfo is what DescribeStreamSummary tells.
@@ -14,24 +18,39 @@ type StreamInfo struct {
 	Retention  time.Duration // 24 hours to 365 days
 	Status     string        // "CREATING", "ACTIVE", "UPDATING" or "DELETING"
 	OpenShards int
-	Date       time.Time // the service's own clock, from the answer's Date header (whole seconds); zero if it had none
+
+	// Date is the service's own clock, in whole seconds, from the answer's Date header; zero if it
+	// had none. LATEST is pinned to it, never to a worker's clock.
+	Date time.Time
 }
 
-// Describe asks what the stream is; nameOrARN that starts with "arn:" is an ARN. It tries again with
-// back-off while the service throttles or fails, up to describeTries times. A stream that does not
-// exist is ErrMissing; an ended ctx is ctx's error.
+// Describe asks what the stream is; a nameOrARN that starts with "arn:" is an ARN.
+//
+// A stream that does not exist is ErrMissing; an ended ctx is ctx's cause. Throttling and failures are
+// tried again with back-off, eight tries in all, then the error comes back; so does, at once, an
+// error that will not pass by itself.
 func Describe(ctx context.Context, api API, nameOrARN string) (StreamInfo, error) {
-	panic("skeleton")
-}
-
-// List returns the shards of the stream, all pages of them, or an error: never a part.
-//
-// A nil at lists every shard that the stream still keeps. Otherwise it lists the shards that were
-// open at that place: TRIM_HORIZON, LATEST (the open shards) or a timestamp; other positions are an error. A
-// timestamp before the stream's first shard means TRIM_HORIZON. The slice is the caller's.
-//
-// A stream that does not exist is ErrMissing. Throttling and failures are tried again with back-off, a
-// bounded number of times; then the error comes back.
-func List(ctx context.Context, api API, s Stream, at *lease.Position) ([]lease.Shard, error) {
-	panic("skeleton")
+	s := Stream{Name: nameOrARN}
+	if strings.HasPrefix(nameOrARN, "arn:") {
+		s = Stream{ARN: nameOrARN}
+	}
+	out, err := call(ctx, func(in *kinesis.DescribeStreamSummaryInput) (*kinesis.DescribeStreamSummaryOutput, error) {
+		return api.DescribeStreamSummary(ctx, in, once)
+	}, &kinesis.DescribeStreamSummaryInput{StreamName: s.name(), StreamARN: s.arn()})
+	if err != nil {
+		return StreamInfo{}, fmt.Errorf("describing stream %s: %w", nameOrARN, err)
+	}
+	d := out.StreamDescriptionSummary
+	if d == nil {
+		return StreamInfo{}, fmt.Errorf("describing stream %s: the answer is empty", nameOrARN)
+	}
+	info := StreamInfo{
+		Stream:     Stream{Name: aws.ToString(d.StreamName), ARN: aws.ToString(d.StreamARN)},
+		Created:    aws.ToTime(d.StreamCreationTimestamp),
+		Retention:  time.Duration(aws.ToInt32(d.RetentionPeriodHours)) * time.Hour,
+		Status:     string(d.StreamStatus),
+		OpenShards: int(aws.ToInt32(d.OpenShardCount)),
+	}
+	info.Date, _ = middleware.GetServerTime(out.ResultMetadata)
+	return info, nil
 }
