@@ -14,13 +14,14 @@ const (
 	NoParentGate           // children are opened before their parents are done (kinsumer, motorway)
 	AckOnHandOut           // records count as handled when they are handed out (kinsumer's auto-ack)
 	DeafDrain              // handlers are started while draining
-	SharedAcks             // acks of an epoch that is over still count (Redpanda Connect #4010)
+	MissingIsEnd           // "no such shard" is taken for the end of the shard (the Java KCL, vmware-go-kcl)
+	ChildrenAtLatest       // a shard without a checkpoint is read from its tip (vmware-go-kcl, motorway, harlow)
 )
 
 // String is the bug in words.
 func (b Bug) String() string {
 	return [...]string{"none", "unfenced checkpoint", "no self-fence", "no parent gate", "ack on hand-out",
-		"deaf drain", "shared acks"}[b]
+		"deaf drain", "missing is end", "children at latest"}[b]
 }
 
 // mutate makes the store take a checkpoint without its condition: the whole item is overwritten.

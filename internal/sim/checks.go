@@ -175,7 +175,23 @@ func (w *world) alive(id string) bool {
 	return found && item.Worker.State == lease.Alive
 }
 
-func (c *checks) opened(g *grant) { g.shard.opened = append(g.shard.opened, g.token) }
+func (c *checks) opened(g *grant) {
+	sh := g.shard
+	sh.opened = append(sh.opened, g.token)
+	if sh.leftAt >= 0 && !c.w.faults.healed {
+		c.w.res.Moves = append(c.w.res.Moves, Move{Crash: sh.leftByCrash, Gap: c.w.now - sh.leftAt})
+	}
+	sh.leftAt = -1
+}
+
+// leaves notes that a worker crashes, or is asked to stop: its shards have to move.
+func (c *checks) leaves(id string, byCrash bool) {
+	for _, sh := range c.w.stream.shards {
+		if item, _ := c.w.store.lease(sh.id); item.Lease.Owner == id && id != "" {
+			sh.leftAt, sh.leftByCrash = c.w.now, byCrash
+		}
+	}
+}
 
 // closed notes whether an epoch ended with nothing left behind.
 func (c *checks) closed(g *grant, reason lease.CloseReason) {

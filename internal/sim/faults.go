@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -56,12 +57,18 @@ type faults struct {
 
 // init switches about half of the kinds off: a bug that needs one fault often is found sooner where no other
 // one disturbs (swarm testing).
-func (f *faults) init(seed uint64) {
-	pick := stream(seed, 2)
+func (f *faults) init(opt Options) {
+	pick := stream(opt.Seed, 2)
 	f.pace = []float64{0.3, 1, 1, 2}[pick.IntN(4)]
 	for k := range numFaults {
 		f.on[k] = pick.IntN(2) == 0
-		f.rng[k] = stream(seed, 100+uint64(k))
+		f.rng[k] = stream(opt.Seed, 100+uint64(k))
+	}
+	if opt.Only != nil {
+		f.pace = 0.3 // one at a time
+		for k := range numFaults {
+			f.on[k] = slices.Contains(opt.Only, k)
+		}
 	}
 }
 

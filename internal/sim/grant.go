@@ -77,6 +77,12 @@ func (g *grant) fetch() {
 			return
 		}
 		if err != nil {
+			if err == errMissing && w.opt.Bug == MissingIsEnd {
+				g.readEnd = true
+				g.p.tell(g.m, lease.Ended{Shard: sh.id, Token: g.token})
+				g.endTracker()
+				return
+			}
 			if err == errMissing {
 				g.p.tell(g.m, lease.Missing{Shard: sh.id, Token: g.token})
 			}
@@ -193,19 +199,14 @@ func (g *grant) ack(from, to int) {
 
 // tellAcked tells the member how far the shard has been handled, if the epoch still counts.
 func (g *grant) tellAcked() {
-	bug := g.p.w.opt.Bug
-	if g.drained || g.closed && bug != SharedAcks || g.tracker.Watermark() == g.told {
+	if g.drained || g.closed || g.tracker.Watermark() == g.told {
 		return
 	}
 	tell := func() {
 		g.telling = false
-		if mark := g.tracker.Watermark(); mark != g.told && mark != g.start {
+		if mark := g.tracker.Watermark(); mark != g.told && mark != g.start && !g.drained && !g.closed {
 			g.told = mark
-			to := g
-			if newer := g.p.current(g.shard); bug == SharedAcks && newer != nil {
-				to = newer
-			}
-			g.p.tell(to.m, lease.Acked{Shard: g.shard.id, Token: to.token, Position: mark})
+			g.p.tell(g.m, lease.Acked{Shard: g.shard.id, Token: g.token, Position: mark})
 		}
 	}
 	switch {
@@ -213,22 +214,8 @@ func (g *grant) tellAcked() {
 		tell()
 	case !g.telling:
 		g.telling = true
-		g.p.after(g.p.ackEvery, "acked", func() {
-			if !g.drained && (!g.closed || bug == SharedAcks) {
-				tell()
-			}
-		})
+		g.p.after(g.p.ackEvery, "acked", tell)
 	}
-}
-
-// current is the open grant of a shard in this process.
-func (p *process) current(sh *shard) *grant {
-	for _, g := range p.grants {
-		if g.shard == sh {
-			return g
-		}
-	}
-	return nil
 }
 
 // drain waits for what runs, but not for ever.

@@ -77,6 +77,7 @@ func (h *host) crash(rng *rand.Rand) {
 	}
 	h.w.faults.count[crash]++
 	h.w.note("", p.id, "crashes")
+	h.w.check.leaves(p.id, true)
 	h.end()
 	h.w.after(between(rng, 100*time.Millisecond, 20*time.Second), "restart", h.boot)
 }
@@ -121,6 +122,7 @@ func (h *host) stopAndReturn(rng *rand.Rand) {
 func (p *process) stop() {
 	p.stopping = true
 	p.w.note("", p.id, "is asked to stop")
+	p.w.check.leaves(p.id, false)
 	p.after(0, "stop", func() {
 		if p.member != nil {
 			p.step(p.member, lease.Stop{})

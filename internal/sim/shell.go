@@ -125,6 +125,9 @@ func (p *process) open(m *lease.Member, a lease.Open) {
 		}
 	}
 	first := sh.index(a.Position)
+	if p.w.opt.Bug == ChildrenAtLatest && !a.Position.Begun() && len(sh.parents) > 0 {
+		first = len(sh.records)
+	}
 	g := &grant{
 		p: p, m: m, owner: p.id, shard: sh, token: a.Token, start: a.Position,
 		tracker: dispatch.NewTracker(a.Position), first: first, handed: first, fetched: first, added: first,

@@ -83,7 +83,8 @@ type shard struct {
 	cleanToken  int64         // of the newest epoch that was given back with nothing in flight
 	cleanIndex  int
 	idleSince   time.Duration // ready and without a live owner; -1 if not
-	idleSeen    bool
+	leftAt      time.Duration // its owner crashed or was asked to stop; -1 if not since
+	leftByCrash bool
 }
 
 func newStreamModel(w *world) *streamModel {
@@ -110,7 +111,7 @@ func newStreamModel(w *world) *streamModel {
 }
 
 func (s *streamModel) add(lo, hi uint64, parents ...*shard) *shard {
-	sh := &shard{id: fmt.Sprintf("shardId-%012d", len(s.shards)), lo: lo, hi: hi, parents: parents, created: s.w.now, idleSince: -1}
+	sh := &shard{id: fmt.Sprintf("shardId-%012d", len(s.shards)), lo: lo, hi: hi, parents: parents, created: s.w.now, idleSince: -1, leftAt: -1}
 	bound := func(x, minus uint64) string {
 		b := new(big.Int).Lsh(new(big.Int).SetUint64(x), 96)
 		return b.Sub(b, new(big.Int).SetUint64(minus)).String()

@@ -14,6 +14,7 @@ type Options struct {
 	Seed  uint64
 	Span  time.Duration // of virtual time with faults; a healing phase follows
 	Bug   Bug           // planted; NoBug for a true run
+	Only  []fault       // if not nil: these kinds of faults and no others, seldom
 	Trace bool          // keep what happened, for Violation.Trace
 	Log   io.Writer     // with Trace: gets all of it
 }
@@ -28,9 +29,16 @@ type Result struct {
 	HandOuts  int // records given to a handler
 	Repeats   int // of these, not for the first time
 	Takes     int // leases that got an owner
+	Moves     []Move
 	Records   int
 	Shards    int
 	Violation *Violation
+}
+
+// Move is a shard's way from one worker to another.
+type Move struct {
+	Crash bool          // else a clean stop
+	Gap   time.Duration // from the crash, or from the request to stop, to the grant at the next worker
 }
 
 // world is one run. Everything in it happens on one goroutine, in the order of the queue.
@@ -108,7 +116,7 @@ func Run(opt Options) Result {
 func newWorld(opt Options) *world {
 	w := &world{opt: opt, rng: stream(opt.Seed, 1)}
 	w.res.Hash = 14695981039346656037
-	w.faults.init(opt.Seed)
+	w.faults.init(opt)
 	w.check.w, w.heal.w = w, w
 	w.startKind = startKind(w.rng.IntN(3))
 	w.rereads = w.rng.IntN(2) == 0
