@@ -136,12 +136,14 @@ func DecodeItem(key Key, a Attributes) (Item, error) {
 		switch state := d.text(attrState, true); state {
 		case Alive.String():
 			it.Worker.State = Alive
+		case Leaving.String():
+			it.Worker.State = Leaving
 		case Fenced.String():
 			it.Worker.State = Fenced
 		case Left.String():
 			it.Worker.State = Left
 		default:
-			d.fail(attrState, fmt.Errorf("%q is not alive, fenced or left", clip(state)))
+			d.fail(attrState, fmt.Errorf("%q is not alive, leaving, fenced or left", clip(state)))
 		}
 	case KindControl:
 		it.Control.Version = int(d.number(attrVersion, true))

@@ -393,13 +393,13 @@ func TestMissingShard(t *testing.T) {
 	a := g.join("a")
 	g.pass(time.Second)
 	g.step(a, lease.Missing{Shard: "shard-0", Token: a.open["shard-0"].Token})
-	g.pass(5 * time.Second)
+	g.pass(2 * time.Minute)
 	if g.lease("shard-0").Checkpoint.IsShardEnd() || g.reported("a: shard trimmed shard-0") {
 		t.Fatal("a listed shard was finished")
 	}
 	g.shards = g.shards[1:]
 	g.step(a, lease.Missing{Shard: "shard-0", Token: a.open["shard-0"].Token})
-	g.pass(5 * time.Second)
+	g.pass(2 * time.Minute)
 	if !g.reported("a: shard trimmed shard-0") || !g.reported("a: finished shard-0") {
 		t.Errorf("reports %q", strings.Join(g.reports, "\n"))
 	}

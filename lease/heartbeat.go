@@ -28,27 +28,32 @@ func (m *Member) beat() {
 // or a later one, landed.
 func (m *Member) onHeartbeat(w *write, e Written) {
 	if e.Outcome != Landed {
-		if m.phase == joining && e.Found {
+		// A worker whose join was never answered may have been fenced before it knew that it had joined.
+		if m.phase == joining && e.Found && e.Item.Worker.State != Fenced {
 			m.done(fmt.Errorf("worker id %q is in use: every worker needs an id of its own", m.cfg.ID))
 			return
 		}
 		m.fenced()
 		return
 	}
+	state := m.me.Worker.State
 	m.me = e.Item
+	m.me.Worker.State = state // it may have begun to leave since the write was sent
 	if w.purpose == forLeaving {
 		m.done(m.failure)
 		return
 	}
 	m.deadline = max(m.deadline, w.first.Add(m.cfg.Failover))
-	m.nextBeat = w.first.Add(m.cfg.Heartbeat)
+	if e.Item.Worker.State == state {
+		m.nextBeat = w.first.Add(m.cfg.Heartbeat)
+	}
 	if m.phase == joining {
 		m.phase = active
 		m.settleAt = m.now.Add(m.cfg.Watch / 2)
 		m.membersNext = m.settleAt
 		m.do(Report{Kind: Joined, Worker: m.cfg.ID})
 		if m.stopping {
-			m.phase = leaving
+			m.startLeaving()
 		}
 	}
 	m.stale = true
@@ -61,7 +66,7 @@ func (m *Member) fenced() {
 		return
 	}
 	for _, h := range m.holdings() {
-		m.do(Close{Shard: h.shard(), Token: h.token, Reason: CloseLost})
+		m.close(h, CloseLost)
 	}
 	m.do(Report{Kind: SelfFenced, Worker: m.cfg.ID})
 	m.done(ErrFenced)
@@ -73,10 +78,17 @@ func (m *Member) leave(err error) {
 	if m.failure == nil {
 		m.failure = err
 	}
-	if m.phase != active {
-		return
+	if m.phase == active {
+		m.startLeaving()
 	}
+}
+
+// startLeaving tells the others at once: what is released early goes to them, though a slow handler may keep
+// this worker here for a while.
+func (m *Member) startLeaving() {
 	m.phase = leaving
+	m.me.Worker.State = Leaving
+	m.nextBeat = m.now
 	for _, h := range m.holdings() {
 		m.drain(h)
 	}

@@ -16,11 +16,11 @@ type holding struct {
 	endedAt  uint64 // step of it: a listing begun later shows the children
 	children []Shard
 
-	missing   bool // the service knows no such shard
-	missingAt uint64
-	trimmed   bool // nor does its listing: what was left of it is gone
+	missing bool // the service knows no such shard
+	since   Time // it was first said
+	trimmed bool // nor does its listing: what was left of it is gone
 
-	draining, drained bool
+	opened, draining, drained bool
 }
 
 func (h *holding) shard() string { return h.item.Key.Shard }
@@ -46,10 +46,19 @@ func (m *Member) hold(item Item, from string) {
 	m.held[shard] = h
 	m.do(Report{Kind: Took, Shard: shard, Worker: from, Position: item.Lease.Checkpoint})
 	if m.phase == leaving {
-		h.draining, h.drained = true, true // it was on its way when the stop came; nothing was read
+		h.draining, h.drained = true, true // it was on its way when the stop came: nothing is read
 		return
 	}
+	h.opened = true
 	m.do(Open{Shard: shard, Position: item.Lease.Checkpoint, Token: h.token, HashRange: item.Lease.HashRange})
+}
+
+// close ends an epoch; whoever never heard of it hears nothing.
+func (m *Member) close(h *holding, reason CloseReason) {
+	delete(m.held, h.shard())
+	if h.opened {
+		m.do(Close{Shard: h.shard(), Token: h.token, Reason: reason})
+	}
 }
 
 func (m *Member) drain(h *holding) {
@@ -107,7 +116,7 @@ func (m *Member) onDrained(e Drained) {
 
 func (m *Member) onMissing(e Missing) {
 	if h := m.current(e.Shard, e.Token); h != nil && !h.missing {
-		h.missing, h.missingAt = true, m.steps
+		h.missing, h.since = true, m.now
 		m.heldDue = m.now
 	}
 }
@@ -143,13 +152,17 @@ func (m *Member) advanceHeld() {
 
 // judgeMissing looks whether a shard that the service does not know is still listed. If it is, the
 // answer was a passing one, and the reader goes on trying. If not, the shard's last record is past its
-// retention: the shard is finished as soon as no handler of it runs.
+// retention: the shard is finished as soon as no handler of it runs. A shard that was just made may be missing
+// from both for a moment; so the listing that decides is one from a while later.
 func (m *Member) judgeMissing(h *holding) {
+	due := h.since.Add(m.cfg.Relist)
 	switch {
 	case h.trimmed && h.drained && !h.ended:
-		h.ended, h.endedAt, h.acked = true, h.missingAt, ShardEnd()
+		h.ended, h.endedAt, h.acked = true, m.listBegun, ShardEnd()
 	case !h.missing || h.trimmed:
-	case m.listed == nil || m.listBegun < h.missingAt:
+	case m.now < due:
+		m.heldDue = min(m.heldDue, due)
+	case m.listed == nil || m.listAt < due:
 		m.wantAll = true
 	default:
 		h.missing = false
@@ -272,8 +285,7 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 	default:
 		// Somebody else wrote to a lease that was held: the epoch is over. If the item still names
 		// this worker, it is taken again from what it says now.
-		delete(m.held, shard)
-		m.do(Close{Shard: shard, Token: h.token, Reason: CloseLost})
+		m.close(h, CloseLost)
 		m.do(Report{Kind: Lost, Shard: shard, Worker: e.Item.Lease.Owner, Position: e.Item.Lease.Checkpoint})
 	}
 }
@@ -288,8 +300,7 @@ func (m *Member) onHeldWritten(w *write, h *holding, item Item) {
 	case forFinish:
 		reason, kind = CloseFinished, Finished
 	}
-	delete(m.held, h.shard())
-	m.do(Close{Shard: h.shard(), Token: h.token, Reason: reason})
+	m.close(h, reason)
 	m.do(Report{Kind: kind, Shard: h.shard(), Position: item.Lease.Checkpoint})
-	m.bump = m.bump || m.phase != leaving || kind == Finished
+	m.bump = true
 }

@@ -38,16 +38,19 @@ type WorkerState uint8
 
 // The states of a worker.
 const (
-	Alive  WorkerState = iota + 1
-	Fenced             // silent for too long: another worker has shut it out
-	Left               // stopped cleanly
+	Alive   WorkerState = iota + 1
+	Leaving             // alive, but it gives its leases back and takes none
+	Fenced              // silent for too long: another worker has shut it out
+	Left                // stopped cleanly
 )
 
-// String is the state as it stands in the store: "alive", "fenced" or "left".
+// String is the state as it stands in the store: "alive", "leaving", "fenced" or "left".
 func (s WorkerState) String() string {
 	switch s {
 	case Alive:
 		return "alive"
+	case Leaving:
+		return "leaving"
 	case Fenced:
 		return "fenced"
 	case Left:

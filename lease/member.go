@@ -70,7 +70,8 @@ type Member struct {
 	leasesAsked bool
 	leasesBegun uint64
 	leasesKnown bool
-	leasesLast  Time // of the last answer
+	leasesLast  Time   // of the last answer
+	leasesShown uint64 // step that asked for it
 	leasesNext  Time
 	leasesEcho  Time // a second look after a change, because the first may be stale; 0 is none
 	leasesPause time.Duration
@@ -78,15 +79,20 @@ type Member struct {
 	tidied      bool // cleaned up since the last read
 
 	// The shards of the stream, as listed.
-	listed      map[string]Shard
-	roots       map[string]Shard // open at the group's start; only while their leases are made
-	wantAll     bool
-	wantRoots   *ListShards
-	listAsked   *ListShards
-	listAskedAt uint64
-	listBegun   uint64 // step that asked for the listing in listed
-	listNext    Time   // no listing before it
-	auditAt     Time
+	listed        map[string]Shard
+	roots         map[string]Shard // open at the group's start; only while their leases are made
+	wantAll       bool
+	wantRoots     *ListShards
+	listAsked     *ListShards
+	listAskedAt   uint64
+	listAskedTime Time
+	listBegun     uint64 // step that asked for the listing in listed
+	listAt        Time   // of that step
+	listNext      Time   // no listing before it
+	auditAt       Time
+	auditStep     uint64          // of the last audit
+	suspects      map[string]bool // shards without a lease in the last audit
+	remake        bool            // all leases are gone: make the first ones again
 
 	held    map[string]*holding
 	heldDue Time
@@ -169,9 +175,9 @@ func (m *Member) advance() {
 	m.advanceHeld()
 	m.take()
 	m.tidy()
+	m.list()
 	m.readMembers()
 	m.readLeases()
-	m.list()
 	m.sendWrites()
 }
 

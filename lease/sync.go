@@ -38,7 +38,7 @@ func (m *Member) syncControl() {
 		if !m.stopping {
 			m.leave(ErrRecreated)
 		}
-	case !known.Ready:
+	case !known.Ready || m.remake:
 		m.makeRoots(known)
 	case m.bump:
 		m.writeControl(m.control.Control.Streams)
@@ -101,6 +101,7 @@ func (m *Member) makeRoots(record StreamRecord) {
 		}
 	}
 	if made {
+		m.remake, m.roots = false, nil
 		streams := slices.Clone(m.control.Control.Streams)
 		for i := range streams {
 			if streams[i].Name == record.Name {
@@ -123,10 +124,13 @@ func (m *Member) hasKnownParent(s Shard) bool {
 // list asks for the stream's shards, where somebody wants them or an audit is due.
 func (m *Member) list() {
 	if m.leasesKnown && m.lowest() {
-		if m.now >= m.auditAt {
-			m.wantAll = true
-		} else {
+		switch {
+		case m.now < m.auditAt:
 			m.wakeAt(m.auditAt)
+		case m.leasesShown > m.auditStep:
+			m.wantAll = true
+		default: // an audit wants a read of the leases of its own
+			m.leasesNext = m.now
 		}
 	}
 	switch {
@@ -140,7 +144,7 @@ func (m *Member) list() {
 	default:
 		m.listAsked, m.wantAll = &ListShards{All: true}, false
 	}
-	m.listAskedAt = m.steps
+	m.listAskedAt, m.listAskedTime = m.steps, m.now
 	m.listNext = m.now.Add(listPause)
 	m.do(*m.listAsked)
 }
@@ -161,17 +165,20 @@ func (m *Member) onListed(e Listed) {
 		m.roots = byID
 		return
 	}
-	m.listed, m.listBegun = byID, m.listAskedAt
-	m.auditAt = m.now.Add(m.cfg.Relist)
+	m.listed, m.listBegun, m.listAt = byID, m.listAskedAt, m.listAskedTime
 	m.stale = true
-	if m.lowest() && m.leasesKnown {
+	if m.now >= m.auditAt && m.lowest() && m.leasesShown > m.auditStep {
+		m.auditAt, m.auditStep = m.now.Add(m.cfg.Relist), m.steps
 		m.audit()
 	}
 }
 
 // audit makes leases that should be there and are not, though every one is made when its parent ends:
-// somebody may have deleted one.
+// somebody may have deleted one. It believes only what two audits in a row have found, each on a read
+// of its own: a lease that is missing from a stale read is not missing.
 func (m *Member) audit() {
+	before := m.suspects
+	m.suspects = map[string]bool{}
 	if record, ok := m.control.Control.Stream(m.cfg.Stream); !ok || !record.Ready {
 		return
 	}
@@ -180,7 +187,12 @@ func (m *Member) audit() {
 		leases[shard] = v.item.Lease
 	}
 	for _, s := range MissingLeases(leases, m.listed) {
-		if !m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()] {
+		m.suspects[s.ID] = true
+		switch {
+		case !before[s.ID] || m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()]:
+		case len(leases) == 0:
+			m.remake = true // there is no telling where the group began but by its start
+		default:
 			m.createLease(s, TrimHorizon(), false)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 type viewed struct {
 	item  Item
 	shown uint64 // step of the answer that first showed item.Counter
+	since Time   // when the lease was first seen
 	begun Time   // when it was first seen to have begun; 0 if not
 }
 
@@ -71,7 +72,7 @@ func (m *Member) onLeases(e LeasesRead) {
 		return
 	}
 	m.leasesKnown, m.stale, m.tidied = true, true, false
-	m.leasesLast = m.now
+	m.leasesLast, m.leasesShown = m.now, m.leasesBegun
 	m.leasesPause = min(max(2*m.leasesPause, firstPause), m.cfg.Relist)
 	// Finished leases go away in the end. Others go only by hand; a write to them will tell.
 	maps.DeleteFunc(m.view, func(shard string, v *viewed) bool {
@@ -92,7 +93,7 @@ func (m *Member) saw(item Item) *viewed {
 func (m *Member) know(item Item) *viewed {
 	v := m.view[item.Key.Shard]
 	if v == nil {
-		v = &viewed{}
+		v = &viewed{since: m.now}
 		m.view[item.Key.Shard] = v
 	}
 	v.item, v.shown = item, m.steps
@@ -110,7 +111,8 @@ func (m *Member) forget(shard string) {
 
 // open says whether the shard may be read now: its parents are done. A finished parent stays
 // finished, so even a stale view proves it. A parent without a lease is done only if the stream no longer
-// lists it. A parent with a lease is waited for in any case: if its records are past their retention,
+// lists it; a listing proves that if it has the child, or is from a while later, since one from before
+// the reshard has neither. A parent with a lease is waited for in any case: if its records are past their retention,
 // its owner finds out and finishes it, when none of its handlers runs any more.
 func (m *Member) open(v *viewed) bool {
 	l := v.item.Lease
@@ -124,11 +126,13 @@ func (m *Member) open(v *viewed) bool {
 			}
 			continue
 		}
-		if m.listed == nil || m.listBegun < v.shown {
+		_, parentListed := m.listed[parent]
+		_, childListed := m.listed[v.item.Key.Shard]
+		if !childListed && m.listAt < v.since.Add(m.cfg.Relist) {
 			m.wantAll = true
 			return false
 		}
-		if _, there := m.listed[parent]; there {
+		if parentListed {
 			return false
 		}
 	}

@@ -11,7 +11,9 @@ type peer struct {
 	seen Time // when the answer came that first showed item.Counter
 }
 
-func (p *peer) alive() bool { return p.item.Worker.State == Alive }
+func (p *peer) alive() bool {
+	return p.item.Worker.State == Alive || p.item.Worker.State == Leaving
+}
 
 // reads says whether the worker takes shards of the stream.
 func (p *peer) reads(stream string) bool { return slices.Contains(p.item.Worker.Streams, stream) }
@@ -99,15 +101,17 @@ func (m *Member) sawPeer(item Item, quiet bool) {
 			}
 		}
 	case item.Counter > p.item.Counter:
-		was := p.alive()
+		was := p.item.Worker.State
 		p.item, p.seen = item, m.now
-		if was && !p.alive() {
-			m.membershipChanged()
-			kind := PeerLeft
-			if item.Worker.State == Fenced {
-				kind = PeerFenced
-			}
-			m.do(Report{Kind: kind, Worker: id})
+		if item.Worker.State == was {
+			return
+		}
+		m.membershipChanged()
+		switch item.Worker.State {
+		case Left:
+			m.do(Report{Kind: PeerLeft, Worker: id})
+		case Fenced:
+			m.do(Report{Kind: PeerFenced, Worker: id})
 		}
 	}
 }
@@ -160,7 +164,7 @@ func (m *Member) rivals() []string {
 		ids = append(ids, m.cfg.ID)
 	}
 	for id, p := range m.peers {
-		if p.alive() && p.reads(m.cfg.Stream) {
+		if p.item.Worker.State == Alive && p.reads(m.cfg.Stream) {
 			ids = append(ids, id)
 		}
 	}

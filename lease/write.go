@@ -77,14 +77,15 @@ func (m *Member) sendWrites() {
 
 // onWritten resolves a write. A conflict with an item that is just as it was to become means that
 // an earlier try landed and its answer was lost. (Only the same write has the same owner, counter
-// and values; two workers' equal writes, such as two fences, have an equal effect.)
+// and values; two workers' equal writes, such as two fences, have an equal effect. Not so with the
+// control item: another worker's equal write may have come before what this one announces.)
 func (m *Member) onWritten(e Written) {
 	w := m.writes[e.Key]
 	if w == nil || !w.inFlight {
 		return
 	}
 	w.inFlight = false
-	if e.Outcome == Conflict {
+	if e.Outcome == Conflict && w.purpose != forControl {
 		gone := w.w.Op == Delete && !e.Found
 		if gone || (w.w.Op != Delete && e.Found && e.Item.Equal(w.w.Item)) {
 			e.Outcome, e.Item = Landed, w.w.Item
