@@ -84,7 +84,7 @@ func (b *Budget) Peak() int64 {
 // undelivered records from the shard's tail, at least want bytes of them if there are as many, rewinds the
 // reader to before them, and returns the bytes that it freed. The budget books those itself: drop must
 // not Give them, nor Take. It is called with no lock held, from any goroutine, also from several at
-// once, and must not block.
+// once and shortly after Close, and must not block.
 func (b *Budget) Shard(drop func(want int64) (freed int64)) *Share {
 	s := &Share{budget: b, drop: drop}
 	b.mu.Lock()
@@ -111,7 +111,11 @@ func (s *Share) Take(ctx context.Context, n int64) error {
 	t := &taker{share: s, n: n, done: make(chan struct{})}
 	b.waiters = append(b.waiters, t)
 	b.serve()
+	granted := t.granted
 	b.mu.Unlock()
+	if granted {
+		return nil
+	}
 
 	retry := time.NewTimer(dropAgain)
 	defer retry.Stop()

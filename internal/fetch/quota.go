@@ -24,6 +24,7 @@ func (q Quota) Wait(now time.Time) time.Duration { return max(0, q.free.Sub(now)
 func (q Quota) Charge(began time.Time, n int64) Quota {
 	spacing := time.Second / time.Duration(or(q.Calls, callsPerSecond))
 	debt := time.Duration(float64(n) / float64(or(q.Bytes, bytesPerSecond)) * float64(time.Second))
+	debt = debt.Truncate(time.Millisecond) + time.Millisecond // the service may count in milliseconds
 	if free := began.Add(max(spacing, debt)); free.After(q.free) {
 		q.free = free
 	}
