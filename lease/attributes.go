@@ -129,7 +129,7 @@ func DecodeItem(key Key, a Attributes) (Item, error) {
 		it.Lease.Checkpoint = checkpoint
 		if !it.Lease.HashRange.IsZero() {
 			_, _, err := it.Lease.HashRange.Bounds()
-			d.fail(attrHashStart, err)
+			d.fail(attrHashStart+" to "+attrHashEnd, err)
 		}
 	case KindWorker:
 		it.Worker = Worker{Streams: d.texts(attrStreams), MaxShards: int(d.number(attrMaxShards, false))}

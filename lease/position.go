@@ -50,9 +50,9 @@ func TrimHorizon() Position { return Position{} }
 func Latest() Position { return Position{kind: kindLatest} }
 
 // AtTimestamp is the place before the first record that arrived at t or later. Kinesis and the lease
-// tables know milliseconds; t is cut to them.
+// tables know milliseconds; t is cut to them. No record is older than 1970: an earlier t is 1970.
 func AtTimestamp(t time.Time) Position {
-	return Position{kind: kindAtTimestamp, at: t.UnixMilli()}
+	return Position{kind: kindAtTimestamp, at: max(0, t.UnixMilli())}
 }
 
 // ShardEnd is the place after the last record of a closed shard: the shard is finished.

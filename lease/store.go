@@ -18,7 +18,8 @@ type Store interface {
 	Open(ctx context.Context, create bool) (Info, error)
 
 	// Members returns the group's worker items and its control item: one cheap read. Unless
-	// consistent is true the answer may be a few seconds old.
+	// consistent is true the answer may be a few seconds old. If one of them cannot be read the call
+	// fails with its *ItemError: a worker that is left out would count as gone.
 	Members(ctx context.Context, group string, consistent bool) ([]Item, error)
 
 	// Leases yields the lease items of one stream, in any order, maybe a few seconds old. An item
@@ -26,7 +27,7 @@ type Store interface {
 	// other error ends it.
 	Leases(ctx context.Context, group, stream string) iter.Seq2[Item, error]
 
-	// Get returns one item as it is now, or ErrNotFound.
+	// Get returns one item as it is now, or ErrNotFound; an *ItemError if it cannot be read.
 	Get(ctx context.Context, group string, key Key) (Item, error)
 
 	// Write performs one compare-and-swap and returns the item as written. If the condition does not
