@@ -49,7 +49,7 @@ func (i iterator) String() string {
 // parseIterator undoes String. The checksum makes a garbled iterator an error
 // instead of another position.
 func parseIterator(text string) (iterator, bool) {
-	b, err := base64.StdEncoding.DecodeString(text)
+	b, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) < iteratorHeader+4 || b[0] != iteratorVersion {
 		return iterator{}, false
 	}

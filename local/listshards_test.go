@@ -24,11 +24,6 @@ func TestShardFilters(t *testing.T) {
 		f := start(t, local.Config{Retention: 3 * time.Hour})
 		began := time.Now()
 		f.create("s", 1)
-		time.Sleep(2 * time.Hour)
-		f.split("s", "shardId-000000000000", half)
-		time.Sleep(2 * time.Hour)
-		f.merge("s", "shardId-000000000001", "shardId-000000000002")
-
 		filtered := func(filter types.ShardFilter) string {
 			var numbers []string
 			for _, id := range ids(f.list(&kinesis.ListShardsInput{StreamName: aws.String("s"), ShardFilter: &filter})) {
@@ -48,7 +43,15 @@ func TestShardFilters(t *testing.T) {
 		}
 		at := func(d time.Duration) *time.Time { return aws.Time(began.Add(d)) }
 
+		// Hour 0: the horizon is the stream's beginning.
+		check(types.ShardFilter{Type: types.ShardFilterTypeAtTrimHorizon}, "0")
+		check(types.ShardFilter{Type: types.ShardFilterTypeAtTimestamp, Timestamp: at(-time.Hour)}, "0")
+
 		// Hour 4: the horizon is hour 1.
+		time.Sleep(2 * time.Hour)
+		f.split("s", "shardId-000000000000", half)
+		time.Sleep(2 * time.Hour)
+		f.merge("s", "shardId-000000000001", "shardId-000000000002")
 		check(types.ShardFilter{Type: types.ShardFilterTypeAtLatest}, "3")
 		check(types.ShardFilter{Type: types.ShardFilterTypeAtTrimHorizon}, "0")
 		check(types.ShardFilter{Type: types.ShardFilterTypeFromTrimHorizon}, "0 1 2 3")

@@ -146,15 +146,18 @@ func TestGetRecordsRefusals(t *testing.T) {
 	f.create("s", 1)
 	f.create("other", 1)
 	iterator := f.iterator("s", shard0, types.ShardIteratorTypeTrimHorizon)
-	garbled := "A" + (*iterator)[1:]
-	if garbled == *iterator {
-		garbled = "B" + garbled[1:]
+	for i := range len(*iterator) {
+		garbled := []byte(*iterator)
+		garbled[i] ^= 1
+		_, err := f.client.GetRecords(t.Context(), &kinesis.GetRecordsInput{ShardIterator: aws.String(string(garbled))})
+		if want := "InvalidArgumentException: Invalid ShardIterator."; refusal(err) != want {
+			t.Errorf("iterator garbled at %d: %v", i, err)
+		}
 	}
 	for name, c := range map[string]struct {
 		in   kinesis.GetRecordsInput
 		want string
 	}{
-		"garbled iterator": {kinesis.GetRecordsInput{ShardIterator: &garbled}, "InvalidArgumentException: Invalid ShardIterator."},
 		"limit 0": {kinesis.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(0)},
 			"ValidationException: 1 validation error detected: Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1"},
 		"limit 10001": {kinesis.GetRecordsInput{ShardIterator: iterator, Limit: aws.Int32(10001)},
@@ -189,11 +192,11 @@ func TestSizeOfAnAnswer(t *testing.T) {
 		t.Errorf("with limit 7: %v", err)
 	}
 
+	// With their keys of one byte, ten records have 10 MiB to the byte; without
+	// keys, there would be room for an empty one.
 	f.create("large", 1)
-	for range 11 { // with the key of one byte, ten of them are over 10 MiB
-		f.putMany("large", 1, 1<<20-1)
-	}
-	f.putMany("large", 1, 1<<20-2)
+	f.putMany("large", 10, 1<<20-1)
+	f.putMany("large", 1, 0)
 	out = f.get(f.iterator("large", shard0, types.ShardIteratorTypeTrimHorizon))
 	if len(out.Records) != 10 {
 		t.Errorf("%d records of 1 MiB, want 10", len(out.Records))
@@ -242,6 +245,11 @@ func TestMillisBehindLatest(t *testing.T) {
 		if out = get(1, out.NextShardIterator); *out.MillisBehindLatest != 0 {
 			t.Errorf("%d ms behind at the tip", *out.MillisBehindLatest)
 		}
+		f.put("s", "a", "2")
+		f.put("s", "a", "3")
+		if out = get(1, out.NextShardIterator); *out.MillisBehindLatest == 0 {
+			t.Error("not behind, with a record of the same millisecond to come")
+		}
 	})
 }
 
@@ -251,11 +259,17 @@ func TestEndOfAShard(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		f := start(t, local.Config{Unlimited: true, EndWithRecords: together})
 		f.create("s", 1)
+		f.put("s", "a", "last but one")
 		f.put("s", "a", "last")
 		f.split("s", shard0, half)
 		f.merge("s", "shardId-000000000001", "shardId-000000000002")
 
-		out := f.get(f.iterator("s", shard0, types.ShardIteratorTypeTrimHorizon))
+		out, err := f.client.GetRecords(t.Context(), &kinesis.GetRecordsInput{Limit: aws.Int32(1),
+			ShardIterator: f.iterator("s", shard0, types.ShardIteratorTypeTrimHorizon)})
+		if err != nil || out.NextShardIterator == nil || out.ChildShards != nil {
+			t.Fatalf("before the last record: %+v, %v", out, err)
+		}
+		out = f.get(out.NextShardIterator)
 		if len(out.Records) != 1 {
 			t.Fatalf("%d records", len(out.Records))
 		}

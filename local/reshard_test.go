@@ -143,6 +143,9 @@ func TestFamily(t *testing.T) {
 	if *low.HashKeyRange.EndingHashKey != "170141183460469231731687303715884105727" || *high.HashKeyRange.StartingHashKey != half {
 		t.Errorf("split at %s", *high.HashKeyRange.StartingHashKey)
 	}
+	if from(merged).Sign() != 0 || to(merged).BitLen() != 128 {
+		t.Errorf("merged range %s to %s", from(merged), to(merged))
+	}
 	for _, h := range shards[:3] {
 		if h.SequenceNumberRange.EndingSequenceNumber == nil {
 			t.Errorf("%s is closed but has no last sequence number", *h.ShardId)
@@ -191,6 +194,7 @@ func TestReshardRefusals(t *testing.T) {
 		"split at no number":         {split("s", "shardId-000000000003", "five"), "ValidationException"},
 		"split on demand":            {split("demand", "shardId-000000000000", "5"), "ValidationException"},
 		"split beyond the limit":     {split("s", "shardId-000000000003", "500"), "LimitExceededException"},
+		"merge of last and first":    {merge("s", "shardId-000000000002", "shardId-000000000003"), "InvalidArgumentException"},
 		"merge of strangers":         {merge("s", "shardId-000000000003", "shardId-000000000002"), "InvalidArgumentException"},
 		"merge with itself":          {merge("s", "shardId-000000000003", "shardId-000000000003"), "InvalidArgumentException"},
 		"merge with a closed shard":  {merge("s", "shardId-000000000000", "shardId-000000000001"), "InvalidArgumentException"},

@@ -18,10 +18,11 @@ type Config struct {
 	// Default: 000000000000.
 	Account string
 
-	// Now is the clock of retention, expiry, quotas and timestamps. The server
-	// sees it in whole milliseconds, as clients do. It must be safe for
-	// concurrent use and must not go back. Default: time.Now, which is virtual
-	// inside a testing/synctest bubble.
+	// Now is the clock of retention, expiry, quotas and timestamps, seen in whole
+	// milliseconds. Where it steps back, the server's time stands still until it
+	// has caught up. It must be safe for concurrent use. Default: time.Now, which
+	// is virtual inside a testing/synctest bubble; use a server either inside or
+	// outside of one.
 	Now func() time.Time
 
 	// Transition is how long a stream stays CREATING, UPDATING or DELETING.
@@ -71,6 +72,7 @@ type Server struct {
 	streams map[string]*stream
 	faults  faults
 
+	clock    atomic.Int64  // the latest time seen, in Unix milliseconds
 	requests atomic.Uint64 // numbers the request ids
 }
 
@@ -89,8 +91,18 @@ func New(config Config) *Server {
 
 // now is the server's clock. Milliseconds are all that the protocol carries:
 // with finer times a client could not name the instant that a filter compares.
+// It never goes back, so records are in the order of their arrival, too.
 func (s *Server) now() time.Time {
-	return s.config.Now().Truncate(time.Millisecond)
+	ms := s.config.Now().UnixMilli()
+	for {
+		latest := s.clock.Load()
+		if ms <= latest {
+			return time.UnixMilli(latest)
+		}
+		if s.clock.CompareAndSwap(latest, ms) {
+			return time.UnixMilli(ms)
+		}
+	}
 }
 
 // arn is the ARN that a stream of this name has here.

@@ -52,17 +52,11 @@ func (h *shard) lastSequence() string {
 
 // append stores a record and returns its sequence number.
 func (h *shard) append(now time.Time, key string, data []byte) string {
-	arrival := now.UnixMilli()
-	if n := len(h.records); n > 0 {
-		// A clock that steps back must not disturb the order by arrival, by
-		// which retention and AT_TIMESTAMP search.
-		arrival = max(arrival, h.records[n-1].arrival)
-	}
 	h.stream.lastIndex++
 	r := record{
 		index:    h.stream.lastIndex,
-		arrival:  arrival,
-		sequence: sequence{h.created, h.number, h.stream.lastIndex, arrival / 1000}.String(),
+		arrival:  now.UnixMilli(),
+		sequence: sequence{h.created, h.number, h.stream.lastIndex, now.Unix()}.String(),
 		key:      key,
 		data:     data,
 	}

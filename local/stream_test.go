@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
+	"pgregory.net/rapid"
 
 	"github.com/leatstream/leat/local"
 )
@@ -240,6 +241,41 @@ func TestRetention(t *testing.T) {
 		_, shard := f.put("s", "a", "new")
 		if got := texts(f.drain(f.iterator("s", shard, types.ShardIteratorTypeTrimHorizon))); !slices.Equal(got, []string{"new"}) {
 			t.Errorf("the child holds %q", got)
+		}
+	})
+}
+
+// TestOnlyOldRecordsGo writes and reads at random times, on a clock that may step
+// back a little: of the records of each moment, exactly those within the retention
+// are there.
+func TestOnlyOldRecordsGo(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		const retention = time.Hour
+		now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+		latest := now // the server's clock stands still where its source steps back
+		f := start(t, local.Config{Unlimited: true, Retention: retention, Now: func() time.Time { return now }})
+		f.create("s", 1)
+		var arrivals []time.Time
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(-1000, 300_000).Draw(rt, "ms")) * time.Millisecond)
+			f.put("s", "a", fmt.Sprint(len(arrivals)))
+			if now.After(latest) {
+				latest = now
+			}
+			arrivals = append(arrivals, latest)
+			if rapid.Bool().Draw(rt, "write only") {
+				continue
+			}
+			var want []string
+			for i, arrival := range arrivals {
+				if !arrival.Before(latest.Add(-retention)) {
+					want = append(want, fmt.Sprint(i))
+				}
+			}
+			if got := texts(f.drain(f.iterator("s", shard0, types.ShardIteratorTypeTrimHorizon))); !slices.Equal(got, want) {
+				rt.Fatalf("at %v: read %q, want %q of %v", latest, got, want, arrivals)
+			}
 		}
 	})
 }
