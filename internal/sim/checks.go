@@ -31,7 +31,7 @@ type checks struct {
 func (w *world) violate(invariant, shard, worker, format string, args ...any) {
 	if w.check.violation == nil {
 		w.check.violation = &Violation{
-			Seed: w.opt.Seed, Span: w.opt.Span, Invariant: invariant, At: w.now, Shard: shard, Worker: worker,
+			Seed: w.opt.Seed, Span: w.opt.Span, Off: w.opt.Off, Invariant: invariant, At: w.now, Shard: shard, Worker: worker,
 			Detail: fmt.Sprintf(format, args...),
 		}
 		if w.tracing() {
@@ -107,6 +107,7 @@ func (c *checks) created(sender string, sh *shard, item lease.Item) {
 
 func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 	w, was, is := c.w, old.Lease, item.Lease
+	sh.touched = sender == operator
 	if is.Owner != was.Owner {
 		if is.Owner != "" {
 			w.res.Takes++

@@ -4,13 +4,16 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/leatstream/leat/lease"
 )
 
 // fault is a kind of thing that goes wrong, or at least changes the course of things.
 type fault uint8
 
 const (
-	slowCall fault = iota
+	lateSend fault = iota // a worker is slow to do what its member wants
+	slowCall
 	lostRequest
 	lostAnswer
 	lateWrite // reaches the store up to 25 s later, long after the sender gave it up
@@ -30,15 +33,16 @@ const (
 	slowHandler
 	failedHandler
 	lateAck
+	foreignWrite // somebody touches a lease by hand: its counter moves on, and nothing else
 	reshard
 	reshardBurst // children are resharded before anybody has read them
 	numFaults
 )
 
 var faultNames = [numFaults]string{
-	"slow call", "lost request", "lost answer", "late write", "stale read", "failed read", "failed write", "store outage",
+	"late send", "slow call", "lost request", "lost answer", "late write", "stale read", "failed read", "failed write", "store outage",
 	"partition", "crash", "pause", "clean stop", "rolling restart", "failed fetch", "untold children", "false missing",
-	"stale listing", "slow handler", "failed handler", "late ack", "reshard", "reshard burst",
+	"stale listing", "slow handler", "failed handler", "late ack", "foreign write", "reshard", "reshard burst",
 }
 
 // String is the fault's name in words.
@@ -65,10 +69,13 @@ func (f *faults) init(opt Options) {
 		f.rng[k] = stream(opt.Seed, 100+uint64(k))
 	}
 	if opt.Only != nil {
-		f.pace = 0.3 // one at a time
+		f.pace = 0.5 // one at a time
 		for k := range numFaults {
 			f.on[k] = slices.Contains(opt.Only, k)
 		}
+	}
+	for _, k := range opt.Off {
+		f.on[k] = false
 	}
 }
 
@@ -126,6 +133,7 @@ func (f *faults) schedule(w *world) {
 		h.outage.strike(w, rng)
 		w.note("", h.name, "partition: %v until %v", h.outage.mode, h.outage.until)
 	})
+	f.every(w, foreignWrite, 30*time.Second, func(rng *rand.Rand) { w.touch(w.stream.shards[rng.IntN(len(w.stream.shards))]) })
 	f.every(w, reshard, 45*time.Second, func(rng *rand.Rand) {
 		if w.stream.reshard(rng) {
 			f.count[reshard]++
@@ -137,6 +145,22 @@ func (f *faults) schedule(w *world) {
 			w.after(time.Duration(i)*between(rng, 0, 2*time.Second), "burst", func() { w.stream.reshardNewest(rng) })
 		}
 	})
+}
+
+// operator is the sender of a write by hand.
+const operator = "operator"
+
+// touch is what an operator does who sets a lease's item to what it is.
+func (w *world) touch(sh *shard) {
+	item, found := w.store.lease(sh.id)
+	if !found || item.Lease.Checkpoint.IsShardEnd() {
+		return
+	}
+	w.faults.count[foreignWrite]++
+	sh.touched = true
+	was := item.Counter
+	item.Counter++
+	w.store.write(operator, lease.Write{Op: lease.Update, Item: item, Counter: was, Owner: item.Lease.Owner})
 }
 
 // outageState is a time in which a service cannot be reached.

@@ -9,9 +9,9 @@ import (
 // The healing phase: faults cease, and things must come right in time.
 const (
 	stopProducing = 20 * time.Second  // after the faults
-	quietFrom     = 60 * time.Second  // from here on nothing is left to do
-	stopAll       = 100 * time.Second // everybody is asked to stop
-	healingSpan   = 110 * time.Second
+	quietFrom     = 90 * time.Second  // from here on nothing is left to do
+	stopAll       = 130 * time.Second // everybody is asked to stop
+	healingSpan   = 140 * time.Second
 
 	// maxIdle is how long a ready shard may be without a live owner: a silent worker's patience, a look and a
 	// few calls (L1 of the reference).
@@ -158,7 +158,7 @@ func (h *healing) final() {
 		item, found := w.store.lease(sh.id)
 		switch {
 		case !found:
-		case item.Lease.Owner != "":
+		case item.Lease.Owner != "" && !sh.touched:
 			w.violate("L6 stop", sh.id, item.Lease.Owner, "the lease was not released: %s", describe(item))
 		case sh.checkpoint < len(sh.records) && !sh.records[len(sh.records)-1].skipped:
 			w.violate("L6 stop", sh.id, "", "%d records are handled, the checkpoint is at %d: %s", len(sh.records), sh.checkpoint, describe(item))

@@ -28,7 +28,11 @@ const (
 // died. answer runs in the process, once; after any error, serve may have run or may still run.
 func (p *process) call(s service, label string, serve func() error, answer func(error)) {
 	w := p.w
-	p.after(w.between(0, 2*time.Millisecond), label, func() {
+	wait := w.between(0, 2*time.Millisecond)
+	if w.faults.hits(lateSend, 0.02) {
+		wait = w.faults.between(lateSend, 0, w.cfg.Failover)
+	}
+	p.after(wait, label, func() {
 		answered := false
 		reply := func(err error) {
 			if !answered {

@@ -85,6 +85,7 @@ type shard struct {
 	idleSince   time.Duration // ready and without a live owner; -1 if not
 	leftAt      time.Duration // its owner crashed or was asked to stop; -1 if not since
 	leftByCrash bool
+	touched     bool // by hand, after which its owner has not yet written
 }
 
 func newStreamModel(w *world) *streamModel {

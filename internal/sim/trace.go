@@ -13,6 +13,7 @@ import (
 type Violation struct {
 	Seed          uint64
 	Span          time.Duration
+	Off           []fault // kinds that the seed fails without
 	Invariant     string
 	At            time.Duration
 	Shard, Worker string // concerned, if any
@@ -28,6 +29,9 @@ func (v *Violation) String() string {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	fmt.Fprintf(&b, "replay: go test ./internal/sim -run TestSeeds -sim.seed=%d -sim.minutes=%d", v.Seed, int(v.Span.Minutes()))
+	if len(v.Off) > 0 {
+		fmt.Fprintf(&b, " -sim.off=%q", joinFaults(v.Off))
+	}
 	return b.String()
 }
 

@@ -15,6 +15,7 @@ type Options struct {
 	Span  time.Duration // of virtual time with faults; a healing phase follows
 	Bug   Bug           // planted; NoBug for a true run
 	Only  []fault       // if not nil: these kinds of faults and no others, seldom
+	Off   []fault       // these not, to see whether a seed fails without them
 	Trace bool          // keep what happened, for Violation.Trace
 	Log   io.Writer     // with Trace: gets all of it
 }
