@@ -134,7 +134,7 @@ func runDoneContext(c *check) {
 			if !errors.Is(err, context.Canceled) {
 				c.fail("%s with a cancelled context: %v, want context.Canceled", name, err)
 			}
-		case <-time.After(patience):
+		case <-time.After(hang):
 			c.fail("%s with a cancelled context did not return", name)
 		}
 	}

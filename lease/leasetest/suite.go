@@ -42,11 +42,14 @@ type Suite struct {
 
 	// Remove removes the whole store (the table, the folder) behind the back of its handles.
 	Remove func(t *testing.T, s lease.Store)
+
+	// Patience is how long a list that may be stale is asked for again until it is right, 30 s by
+	// default.
+	Patience time.Duration
 }
 
-// patience is how long an answer that may be stale is asked for again, and how long a call may take
-// after its context is done, before the case fails. It bounds hangs; nothing is expected to take so long.
-const patience = 30 * time.Second
+// hang is how long a call may take after its context is done. Nothing is expected to take so long.
+const hang = 30 * time.Second
 
 // testCase is one rule. Its explanation stands in every failure message.
 type testCase struct {
@@ -58,6 +61,9 @@ type testCase struct {
 
 // Run runs all cases as parallel subtests.
 func (s Suite) Run(t *testing.T) {
+	if s.Patience == 0 {
+		s.Patience = 30 * time.Second
+	}
 	second := s.Second != nil
 	plant := s.Plant != nil && s.Peek != nil
 	var cases []testCase
@@ -187,7 +193,7 @@ func (c *check) eventually(problem func() string) {
 	c.Helper()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(c.suite.Patience)
 	for {
 		said := problem()
 		if said == "" {
@@ -195,7 +201,7 @@ func (c *check) eventually(problem func() string) {
 		}
 		select {
 		case <-deadline:
-			c.fail("still after %v: %s", patience, said)
+			c.fail("still after %v: %s", c.suite.Patience, said)
 		case <-ticker.C:
 		}
 	}
