@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/leatstream/leat/lease"
@@ -75,14 +77,15 @@ func sum(rest []byte) string {
 func decode(text []byte, v any) error {
 	if after, ok := bytes.CutPrefix(text, []byte(`{"sum":"`)); ok {
 		claimed, rest, found := bytes.Cut(after, []byte(`",`))
-		var length int
-		if !found || len(claimed) > 32 {
+		if !found { // cut in the sum, or no line of ours
 			return decodeObject(text, v)
 		}
-		if _, err := fmt.Sscanf(string(claimed), "%d-", &length); err != nil {
-			return fmt.Errorf("sum %q is not length-checksum", claimed)
+		length, checksum, _ := strings.Cut(string(claimed), "-")
+		n, err := strconv.Atoi(length)
+		if err != nil || len(checksum) != 8 || strings.Trim(checksum, "0123456789abcdef") != "" {
+			return errors.New("its sum is not a length and a checksum")
 		}
-		if len(rest) < length {
+		if len(rest) < n {
 			return errUnfinished
 		}
 		if sum(rest) != string(claimed) {
