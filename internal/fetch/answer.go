@@ -62,6 +62,11 @@ func (r *Reader) settle(ctx context.Context, taken, size int64) error {
 
 // decode makes records of an answer, without those up to the place.
 func (r *Reader) decode(out *kinesis.GetRecordsOutput) (Batch, error) {
+	if out.NextShardIterator == nil && out.MillisBehindLatest == nil && len(out.ChildShards) == 0 {
+		// An empty body or "{}", as a proxy may send, decodes to this. It is not the end of the shard: an
+		// answer of the service always says how far behind it is.
+		return Batch{}, fmt.Errorf("shard %s: the answer has neither an iterator nor an end", r.cfg.Shard)
+	}
 	batch := Batch{
 		Behind:  time.Duration(max(0, aws.ToInt64(out.MillisBehindLatest))) * time.Millisecond,
 		Rewinds: r.seen,
