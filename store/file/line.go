@@ -44,7 +44,7 @@ type line struct {
 	Key   string     `json:"key,omitempty"`
 	Was   string     `json:"was,omitempty"` // "": the item is absent
 	Now   string     `json:"now,omitempty"`
-	Item  attributes `json:"item,omitempty"` // nil: the item is deleted
+	Item  attributes `json:"item,omitzero"` // nil: the item is deleted
 	End   bool       `json:"end,omitempty"`
 }
 
@@ -86,7 +86,10 @@ func decode(text []byte, v any) error {
 			return errors.New("its sum is not a length and a checksum")
 		}
 		if len(rest) < n {
-			return errUnfinished
+			if err := decodeObject(append([]byte("{"), rest...), v); errors.Is(err, errUnfinished) {
+				return err
+			}
+			return errors.New("it is shorter than its sum says") // not cut at its end, then
 		}
 		if sum(rest) != string(claimed) {
 			return errors.New("its checksum does not fit")

@@ -37,13 +37,31 @@ const (
 // group holds a group's items by folder and key.
 type group map[string]map[string]*entry
 
-// entry is one item.
+// entry is one item. Its attributes are decoded when somebody asks: most versions in a log are only
+// steps to the next one.
 type entry struct {
 	text    string // its key
 	version string
 	raw     attributes
+
+	decoded bool
 	item    lease.Item
 	err     error // *lease.ItemError: item is no more than its Key
+}
+
+// decode sets item and err.
+func (e *entry) decode() {
+	if e.decoded {
+		return
+	}
+	key, err := lease.ParseKey(e.text)
+	if err == nil {
+		e.item, err = lease.DecodeItem(key, e.raw.known())
+	}
+	if err != nil {
+		e.item, e.err = lease.Item{Key: key}, &lease.ItemError{Key: e.text, Err: err}
+	}
+	e.decoded = true
 }
 
 // folder tells a stream's leases ("lease/<stream>") from a group's other items (""), so that reading
@@ -99,7 +117,7 @@ func (r *replay) line(text []byte) error {
 	err := decode(text, &l)
 	unfinished := errors.Is(err, errUnfinished)
 	switch {
-	case r.ended && l.Now != "" && l.Now == r.watch:
+	case r.ended && err == nil && l.Now != "" && l.Now == r.watch:
 		r.verdict = late
 		return nil
 	case r.ended && !unfinished: // written by someone who had not seen the end
@@ -141,7 +159,7 @@ func (r *replay) begin(text []byte) error {
 // apply is the compare-and-swap. It knows nothing of leases, so that two versions of leat cannot
 // disagree on it.
 func (r *replay) apply(l line) bool {
-	key, err := lease.ParseKey(l.Key) // a key of a later leat is kept, with the members
+	key, _ := lease.ParseKey(l.Key) // a key of a later leat is kept, with the members
 	was := r.groups[l.Group][folder(key)][l.Key]
 	if (was == nil) != (l.Was == "") || was != nil && was.version != l.Was {
 		return false
@@ -149,13 +167,6 @@ func (r *replay) apply(l line) bool {
 	if l.Item == nil {
 		delete(r.groups[l.Group][folder(key)], l.Key)
 		return true
-	}
-	e := &entry{text: l.Key, version: l.Now, raw: l.Item}
-	if err == nil {
-		e.item, err = lease.DecodeItem(key, l.Item.known())
-	}
-	if err != nil {
-		e.item, e.err = lease.Item{Key: key}, &lease.ItemError{Key: l.Key, Err: err}
 	}
 	g := r.groups[l.Group]
 	if g == nil {
@@ -165,20 +176,26 @@ func (r *replay) apply(l line) bool {
 	if g[folder(key)] == nil {
 		g[folder(key)] = make(map[string]*entry)
 	}
-	g[folder(key)][l.Key] = e
+	g[folder(key)][l.Key] = &entry{text: l.Key, version: l.Now, raw: l.Item}
 	return true
 }
 
-// get returns an item's entry, or nil.
+// get returns an item's entry, decoded, or nil.
 func (r *replay) get(group string, key lease.Key) *entry {
-	return r.groups[group][folder(key)][key.String()]
+	e := r.groups[group][folder(key)][key.String()]
+	if e != nil {
+		e.decode()
+	}
+	return e
 }
 
-// list returns the entries of a folder by key. Entries are never changed, only replaced.
+// list returns the entries of a folder by key, decoded. They are never changed afterwards, only
+// replaced.
 func (r *replay) list(group, folder string) []*entry {
 	entries := r.groups[group][folder]
 	out := make([]*entry, 0, len(entries))
 	for _, e := range entries {
+		e.decode()
 		out = append(out, e)
 	}
 	slices.SortFunc(out, func(a, b *entry) int { return strings.Compare(a.text, b.text) })

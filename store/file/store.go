@@ -41,7 +41,7 @@ type Store struct {
 }
 
 // rollAt is the size at which a log ends and the next one begins: reading one takes about 0.1 s.
-const rollAt = 8 << 20
+const rollAt = 4 << 20
 
 // New returns a Store in the folder dir, which need not be there yet. It does no IO.
 func New(dir string) *Store {
