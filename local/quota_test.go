@@ -47,7 +47,6 @@ func TestReadQuotas(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]func(r *reader){
 		"five calls a second": func(r *reader) {
-			r.iterator = r.fixture.iterator("s", shard0, types.ShardIteratorTypeLatest)
 			for i := range 5 {
 				if r.read(1) {
 					r.Fatalf("call %d is refused", i+1)
@@ -63,6 +62,7 @@ func TestReadQuotas(t *testing.T) {
 			}
 		},
 		"ten MiB at once": func(r *reader) {
+			r.slowly(11, 1<<20-1)
 			if r.read(10_000) {
 				r.Fatal("the first call is refused")
 			}
@@ -76,6 +76,7 @@ func TestReadQuotas(t *testing.T) {
 			}
 		},
 		"two MiB a second": func(r *reader) {
+			r.slowly(4, 1<<20-1)
 			for range 2 {
 				if r.read(1) {
 					r.Fatal("two records of 1 MiB in a second are refused")
@@ -94,7 +95,6 @@ func TestReadQuotas(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := start(t, local.Config{})
 				f.create("s", 1)
-				f.slowly(12, 1<<20-1)
 				c(&reader{f, f.iterator("s", shard0, types.ShardIteratorTypeTrimHorizon)})
 			})
 		})

@@ -68,9 +68,10 @@ type Server struct {
 
 	// mu guards all state below. Operations run with it held, so they must not
 	// block: a goroutine waiting for a mutex stops a synctest bubble's clock.
-	mu      sync.Mutex
-	streams map[string]*stream
-	faults  faults
+	mu           sync.Mutex
+	streams      map[string]*stream
+	predecessors map[string]predecessor // by name
+	faults       faults
 
 	clock    atomic.Int64  // the latest time seen, in Unix milliseconds
 	requests atomic.Uint64 // numbers the request ids
@@ -86,21 +87,29 @@ func New(config Config) *Server {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Server{config: config, streams: make(map[string]*stream)}
+	return &Server{
+		config:       config,
+		streams:      make(map[string]*stream),
+		predecessors: make(map[string]predecessor),
+	}
 }
 
 // now is the server's clock. Milliseconds are all that the protocol carries:
 // with finer times a client could not name the instant that a filter compares.
 // It never goes back, so records are in the order of their arrival, too.
 func (s *Server) now() time.Time {
-	ms := s.config.Now().UnixMilli()
+	return time.UnixMilli(s.passed(s.config.Now().UnixMilli()))
+}
+
+// passed lets the clock be at ms at least, and returns where it is.
+func (s *Server) passed(ms int64) int64 {
 	for {
 		latest := s.clock.Load()
 		if ms <= latest {
-			return time.UnixMilli(latest)
+			return latest
 		}
 		if s.clock.CompareAndSwap(latest, ms) {
-			return time.UnixMilli(ms)
+			return ms
 		}
 	}
 }
@@ -140,6 +149,9 @@ var operations = map[string]operation{
 
 // none is the answer of operations that only say that they were accepted.
 type none struct{}
+
+// epoch is a time on the wire, which each codec writes in its own way.
+type epoch struct{ time.Time }
 
 // run carries out a decoded request.
 func (s *Server) run(o operation, request any) (any, error) {

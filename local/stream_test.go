@@ -151,6 +151,12 @@ func TestFiveStreamsInCreation(t *testing.T) {
 // of the same name.
 func TestRecreatedStream(t *testing.T) {
 	t.Parallel()
+	for _, pause := range []time.Duration{0, time.Minute} {
+		t.Run(pause.String(), func(t *testing.T) { testRecreatedStream(t, pause) })
+	}
+}
+
+func testRecreatedStream(t *testing.T, pause time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, local.Config{})
 		created := func() time.Time {
@@ -161,6 +167,7 @@ func TestRecreatedStream(t *testing.T) {
 			return *out.StreamDescriptionSummary.StreamCreationTimestamp
 		}
 		f.create("s", 2)
+		f.split("s", "shardId-000000000001", "300000000000000000000000000000000000000")
 		first := created()
 		number, shard := f.put("s", "a", "old")
 		iterator := f.iterator("s", shard, types.ShardIteratorTypeTrimHorizon)
@@ -168,13 +175,16 @@ func TestRecreatedStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(pause)
 		if _, err := f.client.DeleteStream(t.Context(), &kinesis.DeleteStreamInput{StreamName: aws.String("s")}); err != nil {
 			t.Fatal(err)
 		}
-		f.create("s", 2)
-		if second := created(); second.Sub(first) != time.Minute {
+		f.create("s", 4)
+		if second := created(); !second.After(first) || second.Sub(first) > time.Minute {
 			t.Errorf("created %v, then %v", first, second)
+		}
+		if got := texts(f.drain(f.iterator("s", shard, types.ShardIteratorTypeTrimHorizon))); got != nil {
+			t.Errorf("a new stream holds %q", got)
 		}
 		_, err = f.client.GetRecords(t.Context(), &kinesis.GetRecordsInput{ShardIterator: iterator})
 		if code(err) != "ResourceNotFoundException" {
