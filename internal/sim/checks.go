@@ -80,14 +80,23 @@ func (c *checks) applied(sender string, wr lease.Write, old lease.Item, found bo
 }
 
 func (c *checks) workerWritten(sender, id string, wr lease.Write, old, item lease.Item) {
-	switch {
-	case wr.Op == lease.Create && sender != id,
-		wr.Op == lease.Delete && old.Worker.State == lease.Alive,
-		wr.Op == lease.Update && old.Worker.State != lease.Alive,
-		wr.Op == lease.Update && sender != id && item.Worker.State != lease.Fenced:
-		c.w.violate("S5 counter", "", id, "%v of worker %s by %s: %v to %v", wr.Op, id, sender, old.Worker.State, item.Worker.State)
+	was, is := old.Worker.State, item.Worker.State
+	legal := false
+	switch wr.Op {
+	case lease.Create:
+		legal = sender == id && is == lease.Alive
+	case lease.Update:
+		legal = lives(was) && (is >= was) && (sender == id) == (is != lease.Fenced)
+	case lease.Delete:
+		legal = !lives(was)
+	}
+	if !legal {
+		c.w.violate("S5 counter", "", id, "%v of worker %s by %s: %v to %v", wr.Op, id, sender, was, is)
 	}
 }
+
+// lives says whether a worker in this state may hold leases.
+func lives(s lease.WorkerState) bool { return s == lease.Alive || s == lease.Leaving }
 
 func (c *checks) created(sender string, sh *shard, item lease.Item) {
 	l := item.Lease
@@ -173,7 +182,7 @@ func (c *checks) deleted(sender string, sh *shard, old lease.Item) {
 // alive says whether a member is one that may hold leases, in the store's truth.
 func (w *world) alive(id string) bool {
 	item, found := w.store.get(lease.WorkerKey(id))
-	return found && item.Worker.State == lease.Alive
+	return found && lives(item.Worker.State)
 }
 
 func (c *checks) opened(g *grant) {

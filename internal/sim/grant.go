@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	fetchLimit   = 20 // records in an answer
-	batchLimit   = 8  // records for one handler
-	maxBuffered  = 60 // records read and not handed out
+	fetchLimit   = 60  // records in an answer
+	batchLimit   = 8   // records for one handler
+	maxBuffered  = 120 // records read and not handed out
 	pollInterval = time.Second
 	drainTimeout = 20 * time.Second
 	drainGrace   = 5 * time.Second // for handlers to end after their contexts were cancelled
@@ -141,6 +141,9 @@ func (g *grant) startHandler() {
 		g.ack(from, to)
 	}
 	length := w.between(time.Millisecond, 150*time.Millisecond)
+	if w.faults.healed {
+		length /= 8 // the backlog of the bad times is worked off
+	}
 	if w.faults.hits(slowHandler, 0.01) {
 		length = w.faults.between(slowHandler, 0, 10*time.Second)
 		if w.faults.rng[slowHandler].IntN(5) == 0 {
