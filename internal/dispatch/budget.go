@@ -146,14 +146,16 @@ func (s *Share) Give(n int64) {
 	b.serve()
 }
 
-// Room is a hint of how many bytes the shard can take without waiting: its fair share, or more of what is
-// free while the budget is not short, and never more than a quarter of the budget.
+// Room is a hint of how many bytes to ask for next: what the shard can probably take without waiting, of
+// its fair share or, while the budget is not short, of what is free. It is at least half a fair share,
+// for which the shard may have to wait, as small answers cost as many calls as large ones; and half, so
+// that it can read on while the other half is being handled.
 func (s *Share) Room() int64 {
 	b := s.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	free := min((b.max-b.used)/4, b.quarter()-s.held)
-	return max(1, b.fair(), free)
+	free := min(b.quarter()-s.held, max(b.fair()-s.held, (b.max-b.used)/4))
+	return max(1, b.fair()/2, free)
 }
 
 // Held returns the bytes that the shard holds now.

@@ -281,29 +281,44 @@ func TestAbandonedTake(t *testing.T) {
 	})
 }
 
-// TestRoom: a hint that is never below the fair share, above it while the budget is free, and never
-// above a quarter.
+// TestRoom: the hint is what is left of the fair share, or more while the budget is free, never above
+// what is left of a quarter, and never below half a fair share.
 func TestRoom(t *testing.T) {
 	b := NewBudget(1600)
 	s := b.Shard(nothing)
-	if got := s.Room(); got != 400 {
-		t.Errorf("alone: %d", got)
+	room := func(want int64) {
+		t.Helper()
+		if got := s.Room(); got != want {
+			t.Errorf("room %d with %d of its own and %d in all, want %d", got, s.Held(), b.Used(), want)
+		}
 	}
+	take := func(s *Share, n int64) {
+		t.Helper()
+		if err := s.Take(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	room(400)
+	take(s, 150)
+	room(250)
+	take(s, 100)
+	room(200)
+	s.Give(250)
 	var others []*Share
 	for range 15 {
 		others = append(others, b.Shard(nothing))
 	}
-	if got := s.Room(); got != 400 {
-		t.Errorf("with nothing taken: %d", got)
-	}
+	room(400)
 	for _, o := range others[:4] {
-		if err := o.Take(t.Context(), 300); err != nil {
-			t.Fatal(err)
-		}
+		take(o, 300)
 	}
-	if got := s.Room(); got != 100 {
-		t.Errorf("with 400 free: %d", got)
-	}
+	room(100)
+	take(s, 30)
+	room(92)
+	take(others[4], 300)
+	room(70)
+	take(s, 40)
+	room(50)
 }
 
 // TestBlockedShardsDoNotStopOthers: three shards whose handlers never return, and that would take all they can

@@ -53,8 +53,8 @@ type Credit interface {
 	Take(ctx context.Context, n int64) error
 	// Give gives n bytes back.
 	Give(n int64)
-	// Room is how many bytes the shard can probably take now without waiting. It is a hint, at
-	// least the shard's fair share.
+	// Room is how many bytes to ask for next: what the shard can probably take now, or what it is
+	// worth waiting for. It is a hint, above 0.
 	Room() int64
 }
 

@@ -83,7 +83,7 @@ func (r *Reader) waiting(yes bool) {
 
 // unknownRecord is the size that a record is taken for before the first has been seen: large, so
 // that the first answer is small rather than too large.
-const unknownRecord = 16 << 10 * AnswerFactor
+const unknownRecord = 256 << 10 * AnswerFactor
 
 // limit is how many records to ask for: as many as probably fit.
 func (r *Reader) limit() int32 {
