@@ -153,6 +153,9 @@ func DecodeItem(key Key, a Attributes) (Item, error) {
 		for _, text := range d.texts(attrStreams) {
 			record, err := parseStreamRecord(text)
 			d.fail(attrStreams, err)
+			if _, twice := it.Control.Stream(record.Name); twice {
+				d.fail(attrStreams, fmt.Errorf("stream %q stands there twice", clip(record.Name)))
+			}
 			it.Control.Streams = append(it.Control.Streams, record)
 		}
 	default:
@@ -180,7 +183,7 @@ func (s StreamRecord) text() string {
 
 func parseStreamRecord(text string) (StreamRecord, error) {
 	parts := strings.SplitN(text, " ", 5)
-	if len(parts) != 5 || (parts[3] != "ready" && parts[3] != "pending") {
+	if len(parts) != 5 || parts[0] == "" || (parts[3] != "ready" && parts[3] != "pending") {
 		return StreamRecord{}, fmt.Errorf("%q is not \"name created start state arn\"", clip(text))
 	}
 	created, err := strconv.ParseInt(parts[1], 10, 64)
