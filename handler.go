@@ -14,6 +14,7 @@ import (
 //     100 ms to 30 s, for ever. The records behind it in the shard wait. Nothing is skipped.
 //   - RetryAfter(d, err): as an error, but the pause is d.
 //   - Stop(err): the consumer stops in order, the record stays unhandled, and Run returns err.
+//     So it does if the handler calls runtime.Goexit, as t.FailNow does.
 //
 // One record of a shard is handled at a time, in the order of sequence numbers; shards run beside each
 // other, so Handle is called from several goroutines. The context is not cancelled when Run's is: only

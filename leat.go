@@ -60,6 +60,7 @@ var (
 type Consumer struct {
 	cfg    Config
 	budget *dispatch.Budget
+	clock  func() lease.Time // nil is the machine's; tests set it
 	engine onceSet[*engine.Engine]
 }
 
@@ -126,6 +127,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		FailoverTime:       c.cfg.FailoverTime,
 		HandlerTimeout:     c.cfg.HandlerTimeout,
 		DrainTimeout:       c.cfg.DrainTimeout,
+		Clock:              c.clock,
 		Event:              func(ev engine.Event) { c.tell(stream.Name, ev) },
 	})
 	if !c.engine.set(e) {

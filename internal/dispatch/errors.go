@@ -13,6 +13,9 @@ var (
 	ErrHandlerTimeout = errors.New("leat: the handler timeout is over")
 )
 
+// ErrHandlerExited stops the consumer.
+var ErrHandlerExited = errors.New("leat: the handler ended its goroutine instead of returning (runtime.Goexit, as t.FailNow does)")
+
 // RetryAfterError asks for a pause of its own before the record is tried again.
 type RetryAfterError struct {
 	Pause time.Duration
@@ -40,5 +43,12 @@ type PanicError struct {
 	Stack []byte
 }
 
-// Error implements error. The stack is left to who wants it.
-func (e *PanicError) Error() string { return fmt.Sprintf("handler panicked: %v", e.Value) }
+// Error implements error. The stack is left to who wants it. Of a value that is no text only the type is
+// told: it may be the record, and records do not belong in logs.
+func (e *PanicError) Error() string {
+	switch v := e.Value.(type) {
+	case error, string:
+		return fmt.Sprintf("handler panicked: %v", v)
+	}
+	return fmt.Sprintf("handler panicked with a %T", e.Value)
+}

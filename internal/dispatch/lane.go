@@ -63,11 +63,15 @@ type Lane struct {
 	tracker  *Tracker
 	queue    []*batch
 	last     lease.Position // of the last record that was queued and not dropped
-	rewind   bool           // the reader has to read again after last
+	rewind   bool           // the reader has to read again after last; never together with ended
 	ended    bool           // the reader saw the shard's end
 	stopping bool
 	inert    bool // acks no longer count
 	state    LaneState
+
+	// given is what the handler gets: a copy, so that a handler that changes its record changes neither
+	// the next try nor the bytes that are given back. Only Run touches it.
+	given record.Record
 }
 
 type batch struct {
@@ -107,7 +111,7 @@ func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
 func (l *Lane) Room(ctx context.Context) (again lease.Position, rewind bool, err error) {
 	for {
 		l.mu.Lock()
-		if !l.stopping && (l.rewind || !l.ended && len(l.queue) <= readAhead) {
+		if !l.stopping && !l.ended && len(l.queue) <= readAhead {
 			again, rewind = l.last, l.rewind
 			l.rewind = false
 			l.mu.Unlock()
@@ -160,9 +164,10 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 		}
 		l.rewind = l.rewind || end < len(b.records)
 		b.records = b.records[:end]
-		if end > 0 {
-			break // enough is freed, or the rest has met the handler
+		if end > 0 && !handled(&b.records[end-1]) {
+			break // enough is freed, or the handler has the last one
 		}
+		freed += b.freed
 		l.queue = l.queue[:len(l.queue)-1]
 	}
 	if l.rewind {
@@ -177,7 +182,8 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 	return freed
 }
 
-// Run handles records until the lane is stopped or the shard has ended and all of it is handled.
+// Run handles records until the lane is stopped or the shard has ended and all of it is handled. A
+// handler that ends the goroutine (runtime.Goexit) ends it too: what follows Run must be deferred.
 func (l *Lane) Run() {
 	defer close(l.done)
 	for {
@@ -227,13 +233,15 @@ func (l *Lane) handle(r *record.Record) bool {
 		if !l.mayStart(attempt) {
 			return false
 		}
-		r.Attempt = attempt
-		err := l.call(r)
+		l.given = *r
+		l.given.Attempt = attempt
+		err := l.call(&l.given)
 		if err == nil {
-			if attempt > noticeAfter {
+			on := l.ack(r, handle)
+			if on && attempt > noticeAfter {
 				l.cfg.Notice(nil)
 			}
-			return l.ack(r, handle)
+			return on
 		}
 		l.failed(err)
 		if stop, ok := errors.AsType[*StopError](err); ok {
@@ -286,7 +294,8 @@ func (l *Lane) mayStart(attempt int) bool {
 	}
 }
 
-// call calls the handler; a panic is an error.
+// call calls the handler; a panic is an error. A handler can also end the goroutine, as t.FailNow does in
+// a test: nobody is left to try again, so the consumer stops, rather than to hold a shard that nobody reads.
 func (l *Lane) call(r *record.Record) (err error) {
 	ctx := l.ctx
 	if l.cfg.Timeout > 0 {
@@ -294,12 +303,18 @@ func (l *Lane) call(r *record.Record) (err error) {
 		defer cancel()
 		ctx = timed
 	}
+	returned := false
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
+		} else if !returned {
+			l.failed(ErrHandlerExited)
+			l.cfg.Stopped(ErrHandlerExited)
 		}
 	}()
-	return l.cfg.Handle(ctx, r)
+	err = l.cfg.Handle(ctx, r)
+	returned = true
+	return err
 }
 
 func (l *Lane) failed(err error) {
@@ -322,7 +337,7 @@ func (l *Lane) ack(r *record.Record, handle Handle) bool {
 	l.state.Queued--
 	l.state.Attempt, l.state.Err, l.state.Running = 0, nil, time.Time{}
 	b := l.queue[0]
-	*r = record.Record{} // its bytes are free, though the batch is not
+	*r = record.Record{} // its bytes are free, though the batch is not; see handled
 	b.freed += size
 	give := int64(0)
 	if b.next == len(b.records) {
@@ -415,12 +430,15 @@ func (l *Lane) signal() {
 
 func sizeOf(records []record.Record) (n int64) {
 	for i := range records {
-		if records[i].SequenceNumber != "" { // handled ones were emptied
+		if !handled(&records[i]) {
 			n += records[i].Size()
 		}
 	}
 	return n
 }
+
+// handled says whether a queued record was handled: those were emptied.
+func handled(r *record.Record) bool { return r.SequenceNumber == "" }
 
 // positionOf is the position after a record. A record with a bad sequence number does not get this far.
 func positionOf(r *record.Record) lease.Position {

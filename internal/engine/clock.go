@@ -34,7 +34,7 @@ type proof struct {
 	clock func() lease.Time
 
 	mu       sync.Mutex
-	deadline lease.Time
+	deadline lease.Time // 0: no heartbeat has succeeded yet, or the worker has left
 	changed  chan struct{}
 }
 
@@ -48,6 +48,13 @@ func (p *proof) Open() bool {
 	deadline := p.deadline
 	p.mu.Unlock()
 	return p.clock() < deadline
+}
+
+// member says whether the worker has joined its group, and not left it since.
+func (p *proof) member() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.deadline != 0
 }
 
 // Changed implements dispatch.Gate.

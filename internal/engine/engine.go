@@ -167,10 +167,14 @@ const latestMargin = time.Second
 
 // start makes LATEST a point in time, by the service's own clock.
 func (e *Engine) start() lease.Position {
-	if e.cfg.Start.IsLatest() {
-		return lease.AtTimestamp(e.cfg.Stream.Date.Add(-latestMargin))
+	if !e.cfg.Start.IsLatest() {
+		return e.cfg.Start
 	}
-	return e.cfg.Start
+	now := e.cfg.Stream.Date
+	if now.IsZero() { // a server that is not Kinesis
+		now = time.Now()
+	}
+	return lease.AtTimestamp(now.Add(-latestMargin))
 }
 
 func (e *Engine) setID(id string) {

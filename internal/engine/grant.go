@@ -72,10 +72,10 @@ func (l *loop) openGrant(a lease.Open) {
 	e.mu.Unlock()
 
 	go func() { // not a task: a handler that never returns must not keep Run from returning
+		defer share.Close()
+		defer g.forget(before)
 		g.wait(ctx, before)
 		g.lane.Run()
-		g.forget()
-		share.Close()
 	}()
 	l.tasks.Go(func() {
 		g.wait(ctx, before)
@@ -83,7 +83,7 @@ func (l *loop) openGrant(a lease.Open) {
 	})
 }
 
-// wait waits until the handler of the epoch before has returned, or this one is over.
+// wait waits until the handlers of the epochs before have returned, or this one is over.
 func (g *grant) wait(ctx context.Context, before <-chan struct{}) {
 	if before == nil {
 		return
@@ -97,8 +97,12 @@ func (g *grant) wait(ctx context.Context, before <-chan struct{}) {
 	g.engine.mu.Unlock()
 }
 
-// forget ends the grant once its last handler has returned.
-func (g *grant) forget() {
+// forget ends the grant once its last handler has returned, and those of the epochs before it: a
+// later epoch waits for this one only.
+func (g *grant) forget(before <-chan struct{}) {
+	if before != nil {
+		<-before
+	}
 	e := g.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,19 +126,24 @@ func (l *loop) feed(ctx context.Context, g *grant) {
 		b, err := g.reader.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
+			g.lane.Push(b.Records, false) // which only gives their bytes back: the lane was stopped before
 			return
-		case errors.Is(err, fetch.ErrMissing):
-			// Never the end of a shard. Is it the stream that is missing, or not the same?
-			if err := e.cfg.Verify(ctx); err != nil {
-				e.stopWith(err)
+		case err != nil || b.Trimmed != nil:
+			// Is it the stream that is missing, or not the same?
+			if gone := e.cfg.Verify(ctx); gone != nil {
+				e.stopWith(gone)
 				return
 			}
+		}
+		switch {
+		case errors.Is(err, fetch.ErrMissing): // never the end of a shard
 			l.post(lease.Missing{Shard: g.shard, Token: g.token})
 			continue
 		case err != nil:
 			g.notice(fetch.Notice{Shard: g.shard, Err: err})
 			continue
 		}
+		g.notice(fetch.Notice{Shard: g.shard})
 		if b.Trimmed != nil && !e.trimmed(g, b.Trimmed) {
 			return
 		}

@@ -34,6 +34,8 @@ func (e *Engine) noteStore(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return // the loop is over
 	}
+	e.said.Lock() // until it is told: trouble and its end must not pass each other
+	defer e.said.Unlock()
 	e.mu.Lock()
 	h := &e.store
 	h.err = err
@@ -49,7 +51,7 @@ func (e *Engine) noteStore(ctx context.Context, err error) {
 	}
 	e.mu.Unlock()
 	if say != "" {
-		e.say(Event{Kind: say, Err: err})
+		e.cfg.Event(Event{Kind: say, Err: err})
 	}
 }
 

@@ -27,9 +27,6 @@ func (l *loop) run(stop *stopping) error {
 	timer := time.NewTimer(0) // the first Tick joins
 	defer timer.Stop()
 	defer e.proof.set(0)
-	if stop.begun() {
-		return nil
-	}
 	var deadline <-chan time.Time // after which a stop gives up on the store
 	begin := func(err error) {
 		stop.asked, stop.err = nil, err

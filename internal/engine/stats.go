@@ -39,7 +39,7 @@ func (e *Engine) Stats() Stats {
 	slices.SortFunc(open, func(a, b *grant) int { return strings.Compare(a.shard, b.shard) })
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Stats{Worker: e.id, Suspended: !e.proof.Open(), StoreErr: e.store.err}
+	s := Stats{Worker: e.id, Suspended: e.proof.member() && !e.proof.Open(), StoreErr: e.store.err}
 	for _, g := range open {
 		lane := g.lane.State()
 		s.Shards = append(s.Shards, ShardStats{
@@ -78,15 +78,19 @@ var (
 // Health is nil if the worker is a member of its group and can prove it.
 func (e *Engine) Health() error {
 	e.mu.Lock()
-	id, storeErr := e.id, e.store.err
+	storeErr := e.store.err
 	e.mu.Unlock()
+	var unwell error
 	switch {
-	case id == "":
-		return ErrNotMember
-	case e.proof.Open():
+	case !e.proof.member():
+		unwell = ErrNotMember
+	case !e.proof.Open():
+		unwell = ErrSuspended
+	default:
 		return nil
-	case storeErr != nil:
-		return fmt.Errorf("%w: %w", ErrSuspended, storeErr)
 	}
-	return ErrSuspended
+	if storeErr != nil {
+		return fmt.Errorf("%w: %w", unwell, storeErr)
+	}
+	return unwell
 }
