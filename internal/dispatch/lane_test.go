@@ -59,6 +59,12 @@ func (b *bench) bytesGiven() int64 {
 	return b.given
 }
 
+func (b *bench) told() []error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.notices)
+}
+
 func numbered(first, last int) []record.Record {
 	var records []record.Record
 	for n := first; n <= last; n++ {
@@ -196,8 +202,8 @@ func TestLaneRetriesWithBackOff(t *testing.T) {
 		if !slices.Equal(tries, want) {
 			t.Errorf("tries at %v, want %v", tries, want)
 		}
-		if len(b.notices) != 2 || b.notices[0] == nil || b.notices[1] != nil {
-			t.Errorf("notices %v, want an error after try 5 and nil at its end", b.notices)
+		if len(b.told()) != 2 || b.told()[0] == nil || b.told()[1] != nil {
+			t.Errorf("notices %v, want an error after try 5 and nil at its end", b.told())
 		}
 		if s := b.State(); s.Err != nil || s.Attempt != 0 || s.Handled != 1 {
 			t.Errorf("state after all: %+v", s)
@@ -211,16 +217,16 @@ func TestLaneTellsOfAStubbornRecordAfterFiveTries(t *testing.T) {
 		b := newBench(0, func(context.Context, *record.Record) error { return errors.New("no") })
 		b.push(1, 1)
 		pass(1499 * time.Millisecond) // the fifth try comes after 100+200+400+800
-		if len(b.notices) != 0 {
+		if len(b.told()) != 0 {
 			t.Error("told after four tries")
 		}
 		pass(2 * time.Millisecond)
-		if len(b.notices) != 1 {
-			t.Errorf("%d notices after five tries", len(b.notices))
+		if len(b.told()) != 1 {
+			t.Errorf("%d notices after five tries", len(b.told()))
 		}
 		pass(time.Hour)
-		if len(b.notices) != 1 {
-			t.Errorf("told %d times", len(b.notices))
+		if len(b.told()) != 1 {
+			t.Errorf("told %d times", len(b.told()))
 		}
 		b.Close()
 	})
