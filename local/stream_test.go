@@ -166,10 +166,15 @@ func testRecreatedStream(t *testing.T, pause time.Duration) {
 			}
 			return *out.StreamDescriptionSummary.StreamCreationTimestamp
 		}
+		// Splits within a second put the youngest shards' numbers ahead of time;
+		// the youngest is not the last.
 		f.create("s", 2)
 		f.split("s", "shardId-000000000001", "300000000000000000000000000000000000000")
+		f.split("s", "shardId-000000000003", "310000000000000000000000000000000000000")
+		f.split("s", "shardId-000000000000", "1000000")
 		first := created()
-		number, shard := f.put("s", "a", "old")
+		_, shard := f.put("s", "a", "old")
+		old := f.list(&kinesis.ListShardsInput{StreamName: aws.String("s")})
 		iterator := f.iterator("s", shard, types.ShardIteratorTypeTrimHorizon)
 		page, err := f.client.ListShards(t.Context(), &kinesis.ListShardsInput{StreamName: aws.String("s"), MaxResults: aws.Int32(1)})
 		if err != nil {
@@ -179,7 +184,7 @@ func testRecreatedStream(t *testing.T, pause time.Duration) {
 		if _, err := f.client.DeleteStream(t.Context(), &kinesis.DeleteStreamInput{StreamName: aws.String("s")}); err != nil {
 			t.Fatal(err)
 		}
-		f.create("s", 4)
+		f.create("s", 8)
 		if second := created(); !second.After(first) || second.Sub(first) > time.Minute {
 			t.Errorf("created %v, then %v", first, second)
 		}
@@ -190,13 +195,16 @@ func testRecreatedStream(t *testing.T, pause time.Duration) {
 		if code(err) != "ResourceNotFoundException" {
 			t.Errorf("the old stream's iterator: %v", err)
 		}
-		_, err = f.client.GetShardIterator(t.Context(), &kinesis.GetShardIteratorInput{
-			StreamName: aws.String("s"), ShardId: &shard, StartingSequenceNumber: &number,
-			ShardIteratorType: types.ShardIteratorTypeAfterSequenceNumber})
-		want := "InvalidArgumentException: StartingSequenceNumber " + number + " used in GetShardIterator on shard " + shard +
-			" in stream s under account 000000000000 is invalid because it did not come from this stream."
-		if refusal(err) != want {
-			t.Errorf("the old stream's sequence number:\n got %s\nwant %s", refusal(err), want)
+		for _, h := range old {
+			number := *h.SequenceNumberRange.StartingSequenceNumber
+			_, err = f.client.GetShardIterator(t.Context(), &kinesis.GetShardIteratorInput{
+				StreamName: aws.String("s"), ShardId: h.ShardId, StartingSequenceNumber: &number,
+				ShardIteratorType: types.ShardIteratorTypeAfterSequenceNumber})
+			want := "InvalidArgumentException: StartingSequenceNumber " + number + " used in GetShardIterator on shard " + *h.ShardId +
+				" in stream s under account 000000000000 is invalid because it did not come from this stream."
+			if refusal(err) != want {
+				t.Errorf("an old sequence number:\n got %s\nwant %s", refusal(err), want)
+			}
 		}
 		_, err = f.client.ListShards(t.Context(), &kinesis.ListShardsInput{NextToken: page.NextToken})
 		if code(err) != "ResourceNotFoundException" {
