@@ -3,6 +3,7 @@ package file
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,6 +145,25 @@ func TestDamageWhileOpen(t *testing.T) {
 	}
 }
 
+// The folder was replaced by another store's, whose next log happens to have the number that comes
+// after the log that we hold.
+func TestNextLogOfAnotherStore(t *testing.T) {
+	t.Parallel()
+	s := opened(t, t.TempDir(), unsynced)
+	create(t, s)
+	appendText(t, s.log.path, "\n"+`{"end":true}`)
+	text, err := logText(header{ID: "another", Log: 2}, nil)
+	if err == nil {
+		err = s.createLog(2, text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(t.Context(), testGroup, testKey); !errors.Is(err, lease.ErrStoreGone) {
+		t.Errorf("Get: %v, want ErrStoreGone", err)
+	}
+}
+
 func appendLine(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -216,8 +236,8 @@ func TestFullDisk(t *testing.T) {
 			wantCounter(t, opened(t, dir), 0)
 		}
 		s.write = func(f *os.File, b []byte) (int, error) { return f.Write(b[:fits]) } // short, without an error
-		if _, err := s.Write(t.Context(), testGroup, raised(item)); err == nil {
-			t.Fatal("a short write passes for a whole one")
+		if _, err := s.Write(t.Context(), testGroup, raised(item)); !errors.Is(err, io.ErrShortWrite) {
+			t.Fatalf("a short write: %v", err)
 		}
 		s.write = writeOnce
 		raise(t, s, item)

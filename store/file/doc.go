@@ -50,8 +50,8 @@
 //	       A listing shows every log that was there when it began, because none goes away meanwhile.
 //
 // A process that holds log 5 open still reads its end there, and its late lines go to a file without a
-// name. An empty log costs an inode and no block; empty logs may be removed while
-// no program uses the folder. (4 MiB hold some 15,000 writes.)
+// name. 4 MiB hold some 15,000 writes; an empty log costs an inode and no block. Empty logs may be
+// removed while no program uses the folder.
 //
 // # Damage
 //

@@ -148,7 +148,7 @@ func (l *log) append(v any, write func(*os.File, []byte) (int, error)) error {
 	text = append([]byte("\n"), text...)
 	n, err := write(l.file, text)
 	if err == nil && n < len(text) {
-		err = io.ErrShortWrite
+		err = fmt.Errorf("%w of %d of %d bytes: is the disk full?", io.ErrShortWrite, n, len(text))
 	}
 	if err != nil {
 		return fmt.Errorf("appending to %s: %w", l.path, err)
