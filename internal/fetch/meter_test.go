@@ -218,6 +218,37 @@ func (a retrying) GetRecords(ctx context.Context, in *kinesis.GetRecordsInput, o
 	return a.API.GetRecords(ctx, in, append(o, func(o *kinesis.Options) { o.Retryer = retry.NewStandard() })...)
 }
 
+// TestSecondTryOfACall: what the first try had taken is given back before the second takes.
+func TestSecondTryOfACall(t *testing.T) {
+	credit := &account{}
+	ctx, m := metering(t.Context(), credit)
+	client := MeteredHTTP(do(func(*http.Request) (*http.Response, error) { return ok(100, http.NoBody), nil }))
+	for range 2 {
+		if _, err := client.Do(request(t, ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if held, taken := credit.balance(), m.close(); held != 100*AnswerFactor || taken != held {
+		t.Errorf("%d bytes held, %d to give back", held, taken)
+	}
+	// Once the caller has gone, nothing stays taken.
+	credit.Give(100 * AnswerFactor)
+	if _, err := client.Do(request(t, ctx)); err != nil || credit.balance() != 0 {
+		t.Errorf("%d bytes held, %v", credit.balance(), err)
+	}
+}
+
+// TestSettle: after it the batch's size is taken, whatever the answer had cost.
+func TestSettle(t *testing.T) {
+	for _, taken := range []int64{0, 50, 100, 150} {
+		credit := &account{held: taken}
+		r := NewReader(nil, Config{Credit: credit})
+		if err := r.settle(t.Context(), taken, 100); err != nil || credit.balance() != 100 {
+			t.Errorf("%d were taken: %d held, %v", taken, credit.balance(), err)
+		}
+	}
+}
+
 // TestUnmeteredAPIIsPaidToo: without MeteredHTTP a batch is paid for when it is decoded.
 func TestUnmeteredAPIIsPaidToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -104,7 +104,6 @@ type Reader struct {
 	reads     Quota
 	opens     Quota
 	iterator  string
-	proven    bool // the iterator has been good for an answer
 	ended     bool
 	pause     time.Time // no call before
 	failures  int       // in a row

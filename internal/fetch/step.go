@@ -130,7 +130,7 @@ func (r *Reader) open(ctx context.Context) (Batch, bool, error) {
 	}
 	date, _ := middleware.GetServerTime(out.ResultMetadata)
 	r.place.opened(date)
-	r.iterator, r.proven = *out.ShardIterator, false
+	r.iterator = *out.ShardIterator
 	return Batch{}, false, nil
 }
 
@@ -175,11 +175,6 @@ func (r *Reader) failed(err error) (Batch, bool, error) {
 		r.well(0)
 		return r.end(), true, nil
 	}
-	if kind == expired && r.proven {
-		// The iterator has outlived its five minutes, with a slow handler perhaps: not a failure.
-		r.close()
-		return Batch{}, false, nil
-	}
 	r.failures++
 	r.status.failed(time.Now())
 	pause := backoff(r.failures, r.cfg.Random())
@@ -197,6 +192,8 @@ func (r *Reader) failed(err error) (Batch, bool, error) {
 		r.park(pause, fmt.Sprintf("the service knows no such stream or shard: %v", err))
 		return Batch{}, false, fmt.Errorf("reading shard %s of %s: %w: %w", r.cfg.Shard, r.cfg.Stream, ErrMissing, err)
 	case expired, invalid:
+		// The iterator has outlived its five minutes, with a slow handler perhaps: a new one starts
+		// at the last record that came.
 		r.close()
 		fallthrough
 	default:
@@ -219,7 +216,7 @@ func (r *Reader) close() {
 
 // well notes that a call succeeded.
 func (r *Reader) well(behind time.Duration) {
-	r.failures, r.proven = 0, true
+	r.failures = 0
 	r.status.succeeded(behind)
 	if r.denied != "" {
 		r.denied = ""
