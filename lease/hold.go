@@ -162,7 +162,7 @@ func (m *Member) judgeMissing(h *holding) {
 	case !h.missing || h.trimmed:
 	case m.now < due:
 		m.heldDue = min(m.heldDue, due)
-	case m.listed == nil || m.listAt < due:
+	case !m.settledListing(h.since):
 		m.wantAll = true
 	default:
 		h.missing = false

@@ -259,8 +259,7 @@ func (m *Member) tidy() {
 			c := m.view[child]
 			begun = begun && c != nil && c.begun != 0 && m.now.Sub(c.begun) >= m.cfg.Relist
 		}
-		_, there := m.listed[shard]
-		if begun || m.listed != nil && m.listBegun > v.shown && !there {
+		if begun || !m.stillListed(v) {
 			m.start(forTidying, remove(v.item))
 		}
 	}

@@ -128,7 +128,7 @@ func (m *Member) open(v *viewed) bool {
 		}
 		_, parentListed := m.listed[parent]
 		_, childListed := m.listed[v.item.Key.Shard]
-		if !childListed && m.listAt < v.since.Add(m.cfg.Relist) {
+		if !childListed && !m.settledListing(v.since) {
 			m.wantAll = true
 			return false
 		}
@@ -140,3 +140,15 @@ func (m *Member) open(v *viewed) bool {
 }
 
 func (m *Member) viewedShards() []string { return slices.Sorted(maps.Keys(m.view)) }
+
+// settledListing says whether the listing is from long enough after a moment to know all shards of then:
+// one that is asked for at once may show the stream as it was before.
+func (m *Member) settledListing(after Time) bool {
+	return m.listed != nil && m.listAt >= after.Add(m.cfg.Relist)
+}
+
+// stillListed says whether the stream may still keep the shard of a lease.
+func (m *Member) stillListed(v *viewed) bool {
+	_, there := m.listed[v.item.Key.Shard]
+	return there || !m.settledListing(v.since)
+}
