@@ -133,6 +133,7 @@ func (m *Member) open(v *viewed) bool {
 			return false
 		}
 		if parentListed {
+			m.wantAll = m.wantAll || m.now.Sub(m.listAt) >= m.cfg.Relist // it may be gone since
 			return false
 		}
 	}
