@@ -33,6 +33,7 @@ const (
 	slowHandler
 	failedHandler
 	lateAck
+	expiry       // the oldest unfinished shard passes its retention, with what was not read of it
 	foreignWrite // somebody touches a lease by hand: its counter moves on, and nothing else
 	reshard
 	reshardBurst // children are resharded before anybody has read them
@@ -42,7 +43,7 @@ const (
 var faultNames = [numFaults]string{
 	"late send", "slow call", "lost request", "lost answer", "late write", "stale read", "failed read", "failed write", "store outage",
 	"partition", "crash", "pause", "clean stop", "rolling restart", "failed fetch", "untold children", "false missing",
-	"stale listing", "slow handler", "failed handler", "late ack", "foreign write", "reshard", "reshard burst",
+	"stale listing", "slow handler", "failed handler", "late ack", "expiry", "foreign write", "reshard", "reshard burst",
 }
 
 // String is the fault's name in words.
@@ -119,7 +120,11 @@ func (f *faults) schedule(w *world) {
 	f.every(w, rollingRestart, 3*time.Minute, func(rng *rand.Rand) {
 		f.count[rollingRestart]++
 		for i, h := range w.hosts {
-			w.after(time.Duration(i)*between(rng, time.Second, 8*time.Second), "rolling", func() { h.stopAndReturn(rng) })
+			w.after(time.Duration(i)*between(rng, time.Second, 8*time.Second), "rolling", func() {
+				if !f.healed {
+					h.stopAndReturn(rng)
+				}
+			})
 		}
 	})
 	f.every(w, storeOutage, 90*time.Second, func(rng *rand.Rand) {
@@ -132,6 +137,12 @@ func (f *faults) schedule(w *world) {
 		h := anyHost(rng)
 		h.outage.strike(w, rng)
 		w.note("", h.name, "partition: %v until %v", h.outage.mode, h.outage.until)
+	})
+	f.every(w, expiry, 2*time.Minute, func(*rand.Rand) {
+		// The children of a shard whose lease was never made are found by two audits in a row: that takes time.
+		if w.now < w.opt.Span-4*w.cfg.Relist && w.stream.expire() {
+			f.count[expiry]++
+		}
 	})
 	f.every(w, foreignWrite, 30*time.Second, func(rng *rand.Rand) { w.touch(w.stream.shards[rng.IntN(len(w.stream.shards))]) })
 	f.every(w, reshard, 45*time.Second, func(rng *rand.Rand) {

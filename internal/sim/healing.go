@@ -21,20 +21,20 @@ const (
 // healing checks what must come true once the faults cease:
 //
 //	L1 owned    every ready shard has a live owner
-//	L3 stable   once all is read, no lease moves and no write is refused
+//	L3 stable   once all is read, no lease moves, no write is refused, and nothing is written but heartbeats
 //	L5 caught   every record is handled and acknowledged, every closed shard is at its end
 //	L6 stop     a clean stop is quick, and leaves every lease free, with all that was handled in its checkpoint
 type healing struct {
 	w     *world
-	since time.Duration
+	slack time.Duration // what is left of expired shards takes some audits to be tidied up
 	quiet bool
+	beats int // heartbeats while quiet
 }
 
 func (h *healing) begin() {
 	w := h.w
 	w.note("", "", "the faults cease")
 	w.faults.healed = true
-	h.since = w.now
 	for _, host := range w.hosts {
 		if p := host.process; p == nil {
 			w.after(w.between(0, time.Second), "boot", host.boot)
@@ -44,11 +44,14 @@ func (h *healing) begin() {
 	}
 	h.watch()
 	w.after(stopProducing, "quiet", func() { w.stream.quiet = true })
-	w.after(quietFrom, "settled", func() {
+	w.after(h.slack+quietFrom, "settled", func() {
 		h.caughtUp()
 		h.quiet = true
 	})
-	w.after(stopAll, "stop all", func() {
+	w.after(h.slack+stopAll, "stop all", func() {
+		if limit := len(w.hosts) * int((stopAll-quietFrom)/w.cfg.Heartbeat+2); h.beats > limit {
+			w.violate("L3 stable", "", "", "%d heartbeats while all is quiet, at most %d are due", h.beats, limit)
+		}
 		h.quiet, w.stopped = false, true
 		for _, host := range w.hosts {
 			if host.process != nil {
@@ -66,7 +69,7 @@ func (h *healing) watch() {
 	}
 	for _, sh := range w.stream.shards {
 		switch {
-		case !h.ready(sh) || h.owned(sh):
+		case !h.ready(sh) || sh.trimmed || h.owned(sh):
 			sh.idleSince = -1
 		case sh.idleSince < 0:
 			sh.idleSince = w.now
@@ -130,6 +133,17 @@ func (h *healing) caughtUp() {
 		if sh.closed && sh.everCreated && sh.endedAt == 0 {
 			w.violate("L5 caught up", sh.id, "", "closed, handled, and without SHARD_END")
 		}
+	}
+}
+
+// written is told of every write that the store takes (L3). A finished lease may go at any time.
+func (h *healing) written(sender string, wr lease.Write) {
+	switch {
+	case !h.quiet || wr.Op == lease.Delete:
+	case wr.Item.Key.Kind == lease.KindWorker:
+		h.beats++
+	default:
+		h.w.violate("L3 stable", wr.Item.Key.Shard, sender, "%v %s though all is quiet", wr.Op, wr.Item.Key)
 	}
 }
 

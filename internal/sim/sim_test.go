@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,13 @@ var (
 	logFile = flag.String("sim.log", "", "with -sim.seed: write all that happens to this file")
 	minutes = flag.Int("sim.minutes", 10, "virtual minutes of faults in each run")
 )
+
+// TestMain lets garbage pile up: a run keeps little, and makes much of it.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	debug.SetGCPercent(1000)
+	m.Run()
+}
 
 func options(seed uint64, bug Bug) Options {
 	kinds, err := parseFaults(*off)

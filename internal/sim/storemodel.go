@@ -70,6 +70,7 @@ func (s *storeModel) write(sender string, w lease.Write) (lease.Item, error) {
 	if s.w.tracing() {
 		s.w.note(w.Item.Key.Shard, sender, "%v applied: %s", w.Op, describe(item))
 	}
+	s.w.heal.written(sender, w)
 	s.w.check.applied(sender, w, old, found, item)
 	return item, nil
 }

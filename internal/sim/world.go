@@ -84,7 +84,7 @@ const maxEvents = 30_000_000
 // Run runs one seed.
 func Run(opt Options) Result {
 	w := newWorld(opt)
-	end := opt.Span + healingSpan
+	end := opt.Span + healingSpan + w.heal.slack
 	for w.check.violation == nil && len(w.queue) > 0 {
 		e := w.queue.pop()
 		if e.at > end {
@@ -140,6 +140,9 @@ func newWorld(opt Options) *world {
 	}
 	w.stream.produce()
 	w.faults.schedule(w)
+	if w.faults.on[expiry] {
+		w.heal.slack = 5 * w.cfg.Relist
+	}
 	w.at(opt.Span, "heal", w.heal.begin)
 	return w
 }

@@ -1,0 +1,103 @@
+package sim
+
+import "github.com/leatstream/leat/lease"
+
+func (c *checks) opened(g *grant) {
+	sh := g.shard
+	sh.opened = append(sh.opened, g.token)
+	if sh.leftAt >= 0 && !c.w.faults.healed {
+		c.w.res.Moves = append(c.w.res.Moves, Move{Crash: sh.leftByCrash, Gap: c.w.now - sh.leftAt})
+	}
+	sh.leftAt = -1
+}
+
+// leaves notes that a worker crashes, or is asked to stop: its shards have to move.
+func (c *checks) leaves(id string, byCrash bool) {
+	for _, sh := range c.w.stream.shards {
+		if item, _ := c.w.store.lease(sh.id); item.Lease.Owner == id && id != "" {
+			sh.leftAt, sh.leftByCrash = c.w.now, byCrash
+		}
+	}
+}
+
+// closed notes whether an epoch ended with nothing left behind.
+func (c *checks) closed(g *grant, reason lease.CloseReason) {
+	if reason == lease.CloseReleased && g.clean {
+		g.shard.cleanToken, g.shard.cleanIndex = g.token, g.handed
+	}
+}
+
+// handOut looks at records that are about to be given to a handler.
+func (c *checks) handOut(g *grant, from, to int) {
+	w, sh := c.w, g.shard
+	bad := func(invariant, format string, args ...any) { w.violate(invariant, sh.id, g.owner, format, args...) }
+	item, found := w.store.lease(sh.id)
+	switch {
+	case !found || item.Lease.Owner != g.owner || item.Counter < g.token:
+		bad("S1 owner", "a handler is started under token %d, but the lease is: %s", g.token, describe(item))
+	case !w.alive(g.owner):
+		bad("S1 owner", "a handler is started by a worker that has been fenced or has left")
+	case g.token < sh.lastToken:
+		bad("S12 token", "token %d after %d", g.token, sh.lastToken)
+	}
+	sh.lastToken = g.token
+	for _, parent := range sh.parents {
+		if parent.endedAt == 0 && !parent.trimmed && !sh.everRoot {
+			bad("S7 parents", "records are handed out before the end of parent %s", parent.id)
+		}
+	}
+	if !g.checked {
+		g.checked = true
+		c.firstHandOut(g, item, from)
+	}
+	w.mix(uint64(g.token)<<32 | uint64(from)<<16 | uint64(to))
+	for i := from; i < to; i++ {
+		c.handOutRecord(g, from, i, bad)
+	}
+}
+
+// firstHandOut looks at where an epoch begins.
+func (c *checks) firstHandOut(g *grant, item lease.Item, from int) {
+	sh := g.shard
+	if item.Lease.Checkpoint != g.start || from != sh.index(g.start) {
+		c.w.violate("S6 order", sh.id, g.owner, "the epoch began at %v and reads from record %d, but the checkpoint is %v, record %d",
+			g.start, from, item.Lease.Checkpoint, sh.index(item.Lease.Checkpoint))
+	}
+	before := int64(-1)
+	for _, t := range sh.opened {
+		if t < g.token {
+			before = max(before, t)
+		}
+	}
+	if before >= 0 && before == sh.cleanToken && from != sh.cleanIndex {
+		c.w.violate("S9 clean", sh.id, g.owner, "starts at record %d, but the epoch before was released at %d", from, sh.cleanIndex)
+	}
+}
+
+func (c *checks) handOutRecord(g *grant, from, i int, bad func(invariant, format string, args ...any)) {
+	r := &g.shard.records[i]
+	k := &c.w.stream.keys[r.key]
+	c.w.res.HandOuts++
+	if r.handed {
+		c.w.res.Repeats++
+	}
+	if r.skipped {
+		bad("start", "record %d lies before the group's start %v", i, c.w.stream.start)
+	}
+	if r.n > 1 {
+		at := k.records[r.n-2]
+		prev := &at.shard.records[at.index]
+		together := at.shard == g.shard && at.index >= from // one handler gets both, in order
+		if !prev.finished && !together {
+			bad("S6 order", "key %d: number %d is handed out before number %d of %s was handled", r.key, r.n, prev.n, at.shard.id)
+		}
+	}
+	r.handed = true
+}
+
+// finished notes that a handler returned for these records.
+func (c *checks) finished(sh *shard, from, to int) {
+	for i := from; i < to; i++ {
+		sh.records[i].finished = true
+	}
+}
