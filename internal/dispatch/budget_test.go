@@ -177,6 +177,30 @@ func TestLargestTailIsDropped(t *testing.T) {
 	})
 }
 
+// TestFairSharesAreNotDropped: who holds no more than the fair share loses nothing.
+func TestFairSharesAreNotDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(400)
+		var modest, stuck tail
+		first, taker := b.Shard(modest.drop), b.Shard(nothing)
+		for s, n := range map[*Share]int64{first: 80, b.Shard(stuck.drop): 300, b.Shard(nothing): 10, b.Shard(nothing): 10} {
+			if err := s.Take(t.Context(), n); err != nil { // fair share: 80
+				t.Fatal(err)
+			}
+		}
+		modest.bytes = 80
+		ctx, cancel := context.WithCancel(t.Context())
+		took, result := asks(ctx, taker, 20)
+		if took() || modest.drops != 0 || stuck.drops == 0 {
+			t.Errorf("granted %v; drops %d and %d", took(), modest.drops, stuck.drops)
+		}
+		cancel()
+		if err := result(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}
+
 // TestBytesQueuedLaterAreDropped: bytes that were in a reader's hands when the taker came, and lie in a
 // lane by now, are found without anybody's telling.
 func TestBytesQueuedLaterAreDropped(t *testing.T) {
@@ -190,6 +214,7 @@ func TestBytesQueuedLaterAreDropped(t *testing.T) {
 		other := b.Shard(nothing)
 		b.Shard(nothing)
 		took, result := asks(t.Context(), other, 50)
+		time.Sleep(10 * dropAgain)
 		if took() {
 			t.Fatal("granted")
 		}

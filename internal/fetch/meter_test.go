@@ -349,10 +349,13 @@ func TestTimeouts(t *testing.T) {
 		if err != nil || time.Since(began) != 10*time.Minute {
 			t.Fatalf("%v after %v", err, time.Since(began))
 		}
+		if _, err := io.ReadFull(answer.Body, make([]byte, 2)); err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Hour) // a slow reader is no stalled peer
 		began = time.Now()
 		got, err := io.ReadAll(answer.Body)
-		if string(got) != "12345" || !errors.As(err, &timeout) || time.Since(began) != 30*time.Second {
+		if string(got) != "345" || !errors.As(err, &timeout) || time.Since(began) != 30*time.Second {
 			t.Errorf("read %q, %v after %v", got, err, time.Since(began))
 		}
 		answer.Body.Close()
