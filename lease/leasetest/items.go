@@ -1,91 +1,94 @@
 package leasetest
 
 import (
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/leatstream/leat/lease"
-	"pgregory.net/rapid"
 )
 
-// Items draws items of one key, with every field that its kind has, in all the shapes that a store has to
-// keep. Counter is 0.
-func Items(key lease.Key) *rapid.Generator[lease.Item] {
-	return rapid.Custom(func(t *rapid.T) lease.Item {
-		item := lease.Item{Key: key}
-		switch key.Kind {
-		case lease.KindLease:
-			item.Lease = lease.Lease{
-				Owner:         rapid.SampledFrom([]string{"", "anna", "berta@host/1", "\u00e9\u4e16 <&>\"\\"}).Draw(t, "owner"),
-				Checkpoint:    positions().Draw(t, "checkpoint"),
-				OwnerSwitches: rapid.Int64Range(0, 1<<62).Draw(t, "switches"),
-				Parents:       names(2).Draw(t, "parents"),
-				Children:      names(2).Draw(t, "children"),
-				Root:          rapid.Bool().Draw(t, "root"),
-			}
-			if rapid.Bool().Draw(t, "has range") {
-				item.Lease.HashRange = lease.HashRange{Start: "0", End: "340282366920938463463374607431768211455"}
-			}
-		case lease.KindWorker:
-			item.Worker = lease.Worker{
-				State:     rapid.SampledFrom([]lease.WorkerState{lease.Alive, lease.Fenced, lease.Left}).Draw(t, "state"),
-				Streams:   names(4).Draw(t, "streams"),
-				MaxShards: rapid.IntRange(0, 1<<30).Draw(t, "max shards"),
-			}
-		case lease.KindControl:
-			item.Control.Version = lease.ControlVersion
-			for _, name := range names(4).Draw(t, "streams") {
-				item.Control.Streams = append(item.Control.Streams, streamRecords(name).Draw(t, "stream"))
-			}
+// RandomItem returns an item of this key with every field that its kind has, in all the shapes that a
+// store has to keep. Counter is 0.
+func RandomItem(r *rand.Rand, key lease.Key) lease.Item {
+	item := lease.Item{Key: key}
+	switch key.Kind {
+	case lease.KindLease:
+		item.Lease = lease.Lease{
+			Owner:         oneOf(r, "", "anna", "berta@host/1", "\u00e9\u4e16 <&>\"\\"),
+			Checkpoint:    randomPosition(r),
+			OwnerSwitches: r.Int64N(1 << 62),
+			Parents:       randomNames(r, 2),
+			Children:      randomNames(r, 2),
+			Root:          r.IntN(2) == 0,
 		}
-		return item
-	})
+		if r.IntN(2) == 0 {
+			item.Lease.HashRange = lease.HashRange{Start: "0", End: "340282366920938463463374607431768211455"}
+		}
+	case lease.KindWorker:
+		item.Worker = lease.Worker{
+			State:     oneOf(r, lease.Alive, lease.Leaving, lease.Fenced, lease.Left),
+			Streams:   randomNames(r, 4),
+			MaxShards: r.IntN(1 << 30),
+		}
+	case lease.KindControl:
+		item.Control.Version = lease.ControlVersion
+		for _, name := range randomNames(r, 4) {
+			item.Control.Streams = append(item.Control.Streams, randomRecord(r, name))
+		}
+	}
+	return item
 }
 
-func positions() *rapid.Generator[lease.Position] {
-	return rapid.Custom(func(t *rapid.T) lease.Position {
-		switch rapid.IntRange(0, 4).Draw(t, "position") {
-		case 0:
-			return lease.TrimHorizon()
-		case 1:
-			return lease.ShardEnd()
-		case 2:
-			return lease.AtTimestamp(time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "at")))
-		}
-		digits := rapid.StringMatching(`0|[1-9][0-9]{0,128}`).Draw(t, "sequence")
-		position, err := lease.AfterSequence(digits, rapid.Int64Range(0, 1<<62).Draw(t, "sub"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return position
-	})
+func oneOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
+
+func randomPosition(r *rand.Rand) lease.Position {
+	switch r.IntN(5) {
+	case 0:
+		return lease.TrimHorizon()
+	case 1:
+		return lease.ShardEnd()
+	case 2:
+		return lease.AtTimestamp(time.UnixMilli(r.Int64N(1 << 42)))
+	}
+	digits := make([]byte, 1+r.IntN(129))
+	for i := range digits {
+		digits[i] = '0' + byte(r.IntN(10))
+	}
+	position, err := lease.AfterSequence(string(digits), r.Int64N(1<<62))
+	if err != nil {
+		panic(err) // at most 129 digits are a sequence number
+	}
+	return position
 }
 
-func streamRecords(name string) *rapid.Generator[lease.StreamRecord] {
-	return rapid.Custom(func(t *rapid.T) lease.StreamRecord {
-		record := lease.StreamRecord{
-			Name:    name,
-			ARN:     "arn:aws:kinesis:eu-central-1:123456789012:stream/" + name,
-			Created: time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "created")),
-			Ready:   rapid.Bool().Draw(t, "ready"),
-		}
-		if rapid.Bool().Draw(t, "pinned") {
-			record.Start = lease.AtTimestamp(time.UnixMilli(rapid.Int64Range(0, 1<<42).Draw(t, "start")))
-		}
-		return record
-	})
+func randomRecord(r *rand.Rand, name string) lease.StreamRecord {
+	record := lease.StreamRecord{
+		Name:    name,
+		ARN:     "arn:aws:kinesis:eu-central-1:123456789012:stream/" + name,
+		Created: time.UnixMilli(r.Int64N(1 << 42)),
+		Ready:   r.IntN(2) == 0,
+	}
+	if r.IntN(2) == 0 {
+		record.Start = lease.AtTimestamp(time.UnixMilli(r.Int64N(1 << 42)))
+	}
+	return record
 }
 
-// names draws up to most different names, sorted; none is nil, as stores give it back.
-func names(most int) *rapid.Generator[[]string] {
-	return rapid.Custom(func(t *rapid.T) []string {
-		list := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-zA-Z0-9_.-]{1,20}`), 0, most, rapid.ID[string]).Draw(t, "names")
-		if len(list) == 0 {
-			return nil
+// randomNames returns up to most different names, sorted; none is nil, as stores give it back.
+func randomNames(r *rand.Rand, most int) []string {
+	const letters = "abcXYZ019_.-"
+	set := map[string]bool{}
+	for range r.IntN(most + 1) {
+		name := make([]byte, 1+r.IntN(20))
+		for i := range name {
+			name[i] = letters[r.IntN(len(letters))]
 		}
-		return slices.Sorted(slices.Values(list))
-	})
+		set[string(name)] = true
+	}
+	return slices.Sorted(maps.Keys(set))
 }
 
 // samples are items of every kind whose fields are all set, or set to their extremes.

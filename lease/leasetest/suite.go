@@ -43,6 +43,9 @@ type Suite struct {
 	// Remove removes the whole store (the table, the folder) behind the back of its handles.
 	Remove func(t *testing.T, s lease.Store)
 
+	// Seed makes the random case replay; 0 is a new one in each run, and the case's log tells it.
+	Seed uint64
+
 	// Patience is how long a list that may be stale is asked for again until it is right, 30 s by
 	// default.
 	Patience time.Duration

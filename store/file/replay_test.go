@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 
@@ -76,7 +77,7 @@ func TestLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SampledFrom([]lease.Key{testKey, lease.WorkerKey("a/b\n<&>\u4e16"), lease.ControlKey()}).Draw(t, "key")
-		item := leasetest.Items(key).Draw(t, "item")
+		item := leasetest.RandomItem(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), key)
 		raw, err := attributes{"colour": json.RawMessage(`{"Z":[1]}`)}.with(item)
 		if err != nil {
 			t.Fatal(err)
