@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// program is what the subcommands share: the three streams of the process.
+type program struct {
+	stdin  io.Reader
+	stdout *output // data
+	stderr io.Writer
+}
+
+// say writes a line of talk to stderr.
+func (p *program) say(format string, args ...any) {
+	fmt.Fprintf(p.stderr, "leat: "+format+"\n", args...)
+}
+
+// run is the command: it returns the exit code. It takes over SIGINT and SIGTERM while it runs; the
+// second one ends the process at once.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{stdin: stdin, stdout: &output{w: stdout}, stderr: stderr}
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+
+	root := p.root()
+	began := false
+	// Cobra runs this after flags and arguments have been checked: an error before is the user's.
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !began {
+		err = &usageError{err}
+	}
+	if err == nil {
+		err = p.stdout.failure()
+	}
+	return p.report(ctx, err)
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "leat",
+		Short: "Read and write Amazon Kinesis streams",
+		Long: `Leat reads and writes Amazon Kinesis streams.
+
+Data goes to stdout, everything else to stderr. A stream is given by its name or
+its ARN. Region and credentials are found as the AWS command line does: by
+environment, shared files or role.`,
+		Example: `  leat local --stream orders:4        # a Kinesis on this machine, in memory
+  export LEAT_ENDPOINT=http://127.0.0.1:4567
+  seq 1000 | leat put orders
+  leat tail orders --from trim -n 10`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(p.stdin)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
+	root.AddCommand(p.demo(), p.demoWorker(), p.local(), p.put(), p.tail(), p.version(), exitCodes())
+	root.SetHelpCommand(helpCommand(root))
+	return root
+}
+
+// helpCommand is cobra's, but for a topic that does not exist, which is an error here.
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command or topic",
+		Long:  "Show the help of a command or of a topic such as exit-codes.",
+		RunE: func(_ *cobra.Command, args []string) error {
+			topic, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("there is no help on %q", args)
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	}
+}
+
+// interruption is the cause of a context that a signal ended.
+type interruption struct{ signal syscall.Signal }
+
+func (i *interruption) Error() string { return "interrupted by " + i.signal.String() }
+
+// interruptible returns a context that ends at the first SIGINT or SIGTERM. The signals then have
+// their usual effect again, so that a second one ends a process that does not come to an end.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	// A write to a closed pipe is to be an error that is looked at, not the end of the process.
+	signal.Ignore(syscall.SIGPIPE)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(&interruption{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+// interrupted returns the signal that ended ctx, or nil.
+func interrupted(ctx context.Context) *interruption {
+	var i *interruption
+	errors.As(context.Cause(ctx), &i)
+	return i
+}
