@@ -201,7 +201,7 @@ func (t *tail) checkSequence(ctx context.Context) error {
 	}
 	_, err := t.api.GetShardIterator(ctx, in)
 	if _, refused := errors.AsType[*types.InvalidArgumentException](err); refused {
-		return &fetch.PositionError{Shard: t.cfg.Shard, Position: "sequence number " + sequence, Err: err}
+		return fmt.Errorf("the service does not know %s as a sequence number of %s: %w", sequence, t.cfg.Shard, err)
 	}
 	return nil // other trouble is the reader's to deal with
 }

@@ -85,6 +85,7 @@ func (t *tail) next(s *tailShard) portion {
 }
 
 // cut drops the records that arrived at To or later and says whether the shard has been read up to it.
+// Their bytes go back with the shard's share, which ends here.
 func (s *tailShard) cut(b *fetch.Batch) (passed bool) {
 	if s.clock == nil {
 		return false
@@ -92,9 +93,6 @@ func (s *tailShard) cut(b *fetch.Batch) (passed bool) {
 	for i := range b.Records {
 		if b.Records[i].ArrivalTime.Before(s.clock.to) {
 			continue
-		}
-		for j := range b.Records[i:] {
-			s.share.Give(b.Records[i+j].Size())
 		}
 		b.Records = b.Records[:i]
 		return true

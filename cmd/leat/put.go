@@ -131,7 +131,7 @@ func (p *program) runPut(ctx context.Context, stream, file string, flags *putFla
 		in.field = strings.Split(flags.keyField, ".")
 	}
 	began := time.Now()
-	put := &putter{api: client, stream: stream, unordered: flags.unordered, rate: flags.rate, moved: began}
+	put := &putter{api: client, stream: stream, unordered: flags.unordered, rate: flags.rate}
 	if flags.hashKey != "" {
 		put.hashKey = &flags.hashKey
 	}

@@ -33,6 +33,9 @@ const (
 	giveUp    = time.Minute
 )
 
+// requestTimeout bounds a request, the SDK's own tries included.
+const requestTimeout = 30 * time.Second
+
 // putAPI is the part of Kinesis that a putter calls: *kinesis.Client has it.
 type putAPI interface {
 	PutRecords(context.Context, *kinesis.PutRecordsInput, ...func(*kinesis.Options)) (*kinesis.PutRecordsOutput, error)
@@ -55,7 +58,7 @@ type putter struct {
 	size    int     // of pending, in bytes
 
 	failures int       // requests in a row that put nothing
-	moved    time.Time // when something was put last
+	failing  time.Time // when the first of them failed
 	due      time.Time // no request before, by rate
 
 	records, bytes, retried int64 // put; tried again
@@ -110,8 +113,10 @@ func (p *putter) send(ctx context.Context) error {
 			PartitionKey: aws.String(p.pending[i].key), Data: p.pending[i].data, ExplicitHashKey: p.hashKey})
 	}
 	// A request that is under way is not broken off by an interruption: what became of it would not be
-	// known. Its own time-outs end it.
-	out, err := p.api.PutRecords(context.WithoutCancel(ctx), in)
+	// known.
+	calling, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	out, err := p.api.PutRecords(calling, in)
+	done()
 	if err != nil {
 		if !passing(err) {
 			return fmt.Errorf("putting into %s: %w", p.stream, err)
@@ -130,7 +135,7 @@ func (p *putter) send(ctx context.Context) error {
 	}
 	p.remove(put)
 	if len(put) > 0 {
-		p.failures, p.moved = 0, time.Now()
+		p.failures = 0
 	}
 	if len(put) == len(chosen) {
 		return nil
@@ -160,7 +165,10 @@ func (p *putter) remove(put []int) {
 
 // pause waits before the next try.
 func (p *putter) pause(ctx context.Context, reason error) error {
-	if time.Since(p.moved) > giveUp {
+	if p.failures == 0 {
+		p.failing = time.Now()
+	}
+	if time.Since(p.failing) > giveUp {
 		return fmt.Errorf("putting into %s: nothing could be put for %v: %w", p.stream, giveUp, reason)
 	}
 	most := min(retryCap, retryBase<<min(p.failures, 10))
