@@ -344,8 +344,12 @@ func TestRunStoreSilentAtStop(t *testing.T) {
 		w := r.start("anna", nil)
 		elapse(3 * time.Second)
 		w.line.set(true)
+		began := time.Now()
 		if err := w.stop(); !errors.Is(err, ErrNotReleased) {
 			t.Errorf("error %v", err)
+		}
+		if took := time.Since(began); took > 31*time.Second { // DrainTimeout, 5 s, FailoverTime
+			t.Errorf("Run returned %v after the stop", took)
 		}
 	})
 }

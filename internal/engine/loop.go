@@ -42,11 +42,9 @@ func (l *loop) run(stop *stopping) error {
 			l.pushAcks()
 			l.step(lease.Tick{})
 		case <-stop.asked:
-			l.pushAcks()
 			begin(nil)
 		case err := <-e.fail:
 			if !stop.begun {
-				l.pushAcks()
 				begin(err)
 			}
 		case <-deadline:
