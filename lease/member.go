@@ -94,6 +94,11 @@ type Member struct {
 	suspects      map[string]bool // shards without a lease in the last audit
 	remake        bool            // all leases are gone: make the first ones again
 
+	// What balance takes.
+	changedAt Time     // when the membership last changed
+	wants     []string // leases that others are asked for
+	restUntil Time     // a lease in the view may move again then; 0 is none
+
 	held    map[string]*holding
 	heldDue Time
 }
@@ -173,6 +178,7 @@ func (m *Member) advance() {
 	m.fenceSilent()
 	m.syncControl()
 	m.advanceHeld()
+	m.rest()
 	m.take()
 	m.tidy()
 	m.list()

@@ -11,6 +11,7 @@ type viewed struct {
 	item  Item
 	shown uint64 // step of the answer that first showed item.Counter
 	since Time   // when the lease was first seen
+	moved Time   // when it was seen to have gone from one live worker to another; 0 if not
 	begun Time   // when it was first seen to have begun; 0 if not
 }
 
@@ -95,6 +96,11 @@ func (m *Member) know(item Item) *viewed {
 	if v == nil {
 		v = &viewed{since: m.now}
 		m.view[item.Key.Shard] = v
+	}
+	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
+		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
+			v.moved = max(m.now, 1)
+		}
 	}
 	v.item, v.shown = item, m.steps
 	if v.begun == 0 && item.Lease.Checkpoint.Begun() {
