@@ -106,7 +106,8 @@ func TrimHorizon() Position { return lease.TrimHorizon() }
 // first worker started.
 func Latest() Position { return lease.Latest() }
 
-// AtTimestamp is the place before the first record that arrived at t or later, cut to milliseconds.
+// AtTimestamp is the place before the first record that arrived at t or later, cut to milliseconds. A
+// time before 1970 counts as 1970.
 func AtTimestamp(t time.Time) Position { return lease.AtTimestamp(t) }
 
 // Policy says what to do when records cannot be had any more.
@@ -160,9 +161,6 @@ func (c Config) Validate() error {
 	}
 	if _, _, isSequence := c.Start.Sequence(); isSequence || c.Start.IsShardEnd() {
 		fault("Start", "%v: a group starts at TrimHorizon, Latest or AtTimestamp; sequence numbers belong to one shard", c.Start)
-	}
-	if at, ok := c.Start.Timestamp(); ok && at.Before(time.Unix(0, 0)) {
-		fault("Start", "%v lies before 1970", c.Start)
 	}
 	if c.OnTrimmed != Continue && c.OnTrimmed != Halt {
 		fault("OnTrimmed", "%d is neither Continue nor Halt", c.OnTrimmed)

@@ -52,6 +52,9 @@ var (
 	// them after the failover time, and repeat what came after the last checkpoints.
 	ErrNotReleased = engine.ErrNotReleased
 
+	// ErrHandlerExited says that a handler called runtime.Goexit, as t.FailNow does, instead of returning.
+	ErrHandlerExited = dispatch.ErrHandlerExited
+
 	// ErrRunTwice says that Run was called a second time.
 	ErrRunTwice = errors.New("a Consumer runs once: make a new one")
 )
@@ -90,16 +93,12 @@ func New(cfg Config) (*Consumer, error) {
 // Stop, or if nothing more can be done: see the errors of this package. What passes by itself is tried
 // again, and told to Events and Logger.
 func (c *Consumer) Run(ctx context.Context) error {
-	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint)
+	api, stream, err := c.open(ctx)
+	if ctx.Err() != nil {
+		return nil // stopped before it began
+	}
 	if err != nil {
 		return fmt.Errorf("leat: %w", err)
-	}
-	stream, err := describe(ctx, api, c.cfg.Stream)
-	if err != nil {
-		return fmt.Errorf("leat: %w", err)
-	}
-	if _, err := c.cfg.Store.Open(ctx, true); err != nil {
-		return fmt.Errorf("leat: opening the lease store: %w", err)
 	}
 	e := engine.New(engine.Config{
 		Group:  c.cfg.Group,
@@ -140,6 +139,22 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return fmt.Errorf("leat: group %s, stream %s: %w", c.cfg.Group, stream.Name, err)
 	}
 	return nil
+}
+
+// open does what can fail at the start: it finds the stream and opens the store.
+func (c *Consumer) open(ctx context.Context) (fetch.API, fetch.StreamInfo, error) {
+	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint)
+	if err != nil {
+		return nil, fetch.StreamInfo{}, err
+	}
+	stream, err := describe(ctx, api, c.cfg.Stream)
+	if err != nil {
+		return nil, stream, err
+	}
+	if _, err := c.cfg.Store.Open(ctx, true); err != nil {
+		return nil, stream, fmt.Errorf("opening the lease store: %w", err)
+	}
+	return api, stream, nil
 }
 
 // worker is the name of this worker: the host's if the configuration has none.

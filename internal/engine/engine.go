@@ -110,7 +110,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		// What runs in the background outlives ctx: it is needed to stop in order.
 		err := e.incarnation(context.WithoutCancel(ctx), stop)
 		switch {
-		case errors.Is(err, lease.ErrFenced) && !stop.begun():
+		case errors.Is(err, lease.ErrFenced) && !stop.begun:
 			continue // join again, as somebody new
 		case errors.Is(err, lease.ErrFenced), err == nil:
 			e.say(Event{Kind: Left, Worker: e.id})
@@ -123,11 +123,10 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // stopping is where a stop stands, across incarnations.
 type stopping struct {
-	asked <-chan struct{} // nil once it has begun
-	err   error           // what Run returns for it
+	asked <-chan struct{} // nil once it has begun, or if the context of Run never ends
+	begun bool
+	err   error // what Run returns for it
 }
-
-func (s *stopping) begun() bool { return s.asked == nil }
 
 // incarnation is one membership of the group: the loop around one lease.Member. It is the only
 // goroutine that touches the member.

@@ -29,7 +29,7 @@ func (l *loop) run(stop *stopping) error {
 	defer e.proof.set(0)
 	var deadline <-chan time.Time // after which a stop gives up on the store
 	begin := func(err error) {
-		stop.asked, stop.err = nil, err
+		stop.asked, stop.begun, stop.err = nil, true, err
 		l.step(lease.Stop{})
 		timer := time.NewTimer(e.cfg.DrainTimeout + inertAfter + e.cfg.FailoverTime)
 		deadline = timer.C
@@ -45,7 +45,7 @@ func (l *loop) run(stop *stopping) error {
 			l.pushAcks()
 			begin(nil)
 		case err := <-e.fail:
-			if !stop.begun() {
+			if !stop.begun {
 				l.pushAcks()
 				begin(err)
 			}

@@ -115,16 +115,17 @@ func TestF7ThrottlingNeverGivesTheShardUp(t *testing.T) {
 			local.Fault{Kind: local.Throttle, Op: "GetShardIterator", Share: 1, Count: 2})
 		api := &hooked{API: w.client}
 		r := NewReader(api, w.config(lease.TrimHorizon()))
-		var status string
-		var stalled time.Duration
+		statuses, stalls := make(chan string, 1), make(chan time.Duration, 1)
 		go func() {
 			time.Sleep(20 * time.Second)
-			status, stalled = r.Status(), r.Stalled()
+			statuses <- r.Status()
+			stalls <- r.Stalled()
 		}()
 		got := w.read(r, count(5))
 		if !slices.Equal(w.sequences(got), want) {
 			t.Errorf("got %v, want %v", w.sequences(got), want)
 		}
+		status, stalled := <-statuses, <-stalls
 		calls := api.callTimes()
 		for i, most := 1, 200*time.Millisecond; i < len(calls)-1; i++ {
 			// Two throttled opens came first: the pauses go on from theirs.
@@ -487,8 +488,8 @@ func TestF33PermanentTrouble(t *testing.T) {
 				cfg.Notice = func(n Notice) { notices = append(notices, n) }
 				r := NewReader(api, cfg)
 				began := time.Now()
-				var status string
-				go func() { time.Sleep(90 * time.Second); status = r.Status() }()
+				statuses := make(chan string, 1)
+				go func() { time.Sleep(90 * time.Second); statuses <- r.Status() }()
 				if got := w.sequences(w.read(r, count(2))); !slices.Equal(got, want) {
 					t.Errorf("got %v", got)
 				}
@@ -498,7 +499,7 @@ func TestF33PermanentTrouble(t *testing.T) {
 				if len(notices) != 2 || notices[0].Shard != firstShard || !strings.Contains(notices[0].Err.Error(), name) || notices[1].Err != nil {
 					t.Errorf("notices %+v", notices)
 				}
-				if !strings.HasPrefix(status, "access denied, tried again each minute: "+name) || !strings.HasSuffix(status, "next try in 30s") {
+				if status := <-statuses; !strings.HasPrefix(status, "access denied, tried again each minute: "+name) || !strings.HasSuffix(status, "next try in 30s") {
 					t.Errorf("status %q", status)
 				}
 			})

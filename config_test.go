@@ -1,0 +1,109 @@
+package leat
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+	"github.com/leatstream/leat/store/memory"
+)
+
+// valid is a configuration without a fault.
+func valid() Config {
+	return Config{
+		Group: "billing", Stream: "orders", Store: memory.New(),
+		Handler: HandlerFunc(func(context.Context, *Record) error { return nil }),
+	}
+}
+
+func TestValidateAccepts(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"zero values":   func(*Config) {},
+		"an ARN":        func(c *Config) { c.Stream = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders" },
+		"an ARN in cn":  func(c *Config) { c.Stream = "arn:aws-cn:kinesis:cn-north-1:123456789012:stream/orders" },
+		"latest":        func(c *Config) { c.Start = Latest() },
+		"a time":        func(c *Config) { c.Start = AtTimestamp(time.Unix(1, 0)) },
+		"least of all":  func(c *Config) { c.MaxBuffered, c.FailoverTime = 16<<20, time.Second },
+		"least periods": func(c *Config) { c.PollInterval, c.CheckpointInterval = 200*time.Millisecond, 100*time.Millisecond },
+		"longest group": func(c *Config) { c.Group = strings.Repeat("g", 255) },
+	} {
+		c := valid()
+		change(&c)
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestValidateRefuses(t *testing.T) {
+	after, err := lease.AfterSequence("1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		field  string
+		change func(*Config)
+	}{
+		{"Group", func(c *Config) { c.Group = "" }},
+		{"Group", func(c *Config) { c.Group = "a group" }},
+		{"Group", func(c *Config) { c.Group = strings.Repeat("g", 256) }},
+		{"Stream", func(c *Config) { c.Stream = "" }},
+		{"Stream", func(c *Config) { c.Stream = strings.Repeat("s", 129) }},
+		{"Stream", func(c *Config) { c.Stream = "arn:aws:kinesis:eu-west-1:123:stream/orders" }},
+		{"Stream", func(c *Config) { c.Stream = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders/consumer/x" }},
+		{"Worker", func(c *Config) { c.Worker = "anna@host" }},
+		{"Worker", func(c *Config) { c.Worker = strings.Repeat("w", 129) }},
+		{"Handler", func(c *Config) { c.Handler = nil }},
+		{"Store", func(c *Config) { c.Store = nil }},
+		{"Start", func(c *Config) { c.Start = after }},
+		{"Start", func(c *Config) { c.Start = lease.ShardEnd() }},
+		{"OnTrimmed", func(c *Config) { c.OnTrimmed = 2 }},
+		{"MaxShards", func(c *Config) { c.MaxShards = -1 }},
+		{"MaxBuffered", func(c *Config) { c.MaxBuffered = 16<<20 - 1 }},
+		{"MaxBuffered", func(c *Config) { c.MaxBuffered = -1 }},
+		{"CheckpointInterval", func(c *Config) { c.CheckpointInterval = time.Millisecond }},
+		{"PollInterval", func(c *Config) { c.PollInterval = 199 * time.Millisecond }},
+		{"FailoverTime", func(c *Config) { c.FailoverTime = 999 * time.Millisecond }},
+		{"HandlerTimeout", func(c *Config) { c.HandlerTimeout = -1 }},
+		{"DrainTimeout", func(c *Config) { c.DrainTimeout = -1 }},
+	} {
+		cfg := valid()
+		c.change(&cfg)
+		err := cfg.Validate()
+		if err == nil || !strings.HasPrefix(err.Error(), c.field+": ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want one fault of that field", c.field, err)
+		}
+		if _, err := New(cfg); err == nil {
+			t.Errorf("%s: New accepts what Validate refuses", c.field)
+		}
+	}
+}
+
+func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
+	err := Config{
+		Worker: "/", Start: lease.ShardEnd(), OnTrimmed: -1, MaxShards: -1, MaxBuffered: 1, CheckpointInterval: 1,
+		PollInterval: 1, FailoverTime: 1, HandlerTimeout: -1, DrainTimeout: -1,
+	}.Validate()
+	var fields []string
+	for line := range strings.Lines(err.Error()) {
+		field, _, _ := strings.Cut(line, ":")
+		fields = append(fields, field)
+	}
+	const want = "Group Stream Worker Handler Store Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
+	if got := strings.Join(fields, " "); got != want {
+		t.Errorf("faults of\n%s, want\n%s", got, want)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	c := Config{}.withDefaults()
+	if c.MaxBuffered != 64<<20 || c.CheckpointInterval != 5*time.Second || c.PollInterval != time.Second ||
+		c.FailoverTime != 6*time.Second || c.DrainTimeout != 20*time.Second || c.HandlerTimeout != 0 || c.Logger == nil {
+		t.Errorf("%+v", c)
+	}
+	if c.OnTrimmed != Continue || c.Start != TrimHorizon() {
+		t.Errorf("%+v", c)
+	}
+}

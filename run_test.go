@@ -1,0 +1,598 @@
+package leat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+	"github.com/leatstream/leat/local"
+	"github.com/leatstream/leat/store/memory"
+)
+
+// P1, P5: all of a stream is handled once, the checkpoints of a clean stop are the last records, a restart
+// repeats nothing.
+func TestRunCleanStopRepeatsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 4)
+		r.fill(20, 10, 0)
+		w := r.start("anna", nil)
+		elapse(3500 * time.Millisecond)
+		if got := r.count(); got != 200 {
+			t.Errorf("%d of 200 records handled after 3.5 s", got)
+		}
+		r.fill(20, 3, 100*time.Millisecond) // some of it is in the air at the stop
+		if err := w.stop(); err != nil {
+			t.Fatal(err)
+		}
+		newest := map[string]lease.Position{}
+		for _, c := range r.log(nil) {
+			newest[c.shard], _ = lease.AfterSequence(c.sequence, 0)
+		}
+		leases := r.leases()
+		if len(leases) != 4 || len(newest) != 4 {
+			t.Errorf("%d leases, records in %d shards", len(leases), len(newest))
+		}
+		for shard, item := range leases {
+			if item.Lease.Owner != "" || item.Lease.Checkpoint != newest[shard] {
+				t.Errorf("%s: owner %q, checkpoint %v, last record %v", shard, item.Lease.Owner, item.Lease.Checkpoint, newest[shard])
+			}
+		}
+		if want := []EventKind{EventJoined, EventTook, EventTook, EventTook, EventTook, EventReleased, EventReleased, EventReleased, EventReleased, EventLeft}; !slices.Equal(w.kinds(EventJoined, EventTook, EventReleased, EventLost, EventLeft), want) {
+			t.Errorf("events %v", w.kinds(EventJoined, EventTook, EventReleased, EventLost, EventLeft))
+		}
+		again := r.start("anna", nil)
+		elapse(30 * time.Second)
+		if err := again.stop(); err != nil {
+			t.Fatal(err)
+		}
+		r.judge(0)
+	})
+}
+
+// A new group reads within a second, P6; and a worker that stops hands over within two.
+func TestRunStartsAndHandsOverSoon(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 4)
+		r.fill(20, 1, 0)
+		anna := r.start("anna", nil)
+		elapse(time.Second)
+		if got := r.count(); got != 20 {
+			t.Errorf("%d of 20 records handled within a second", got)
+		}
+		berta := r.start("berta", nil)
+		elapse(20 * time.Second)
+		if err := anna.stop(); err != nil {
+			t.Fatal(err)
+		}
+		stopped := time.Now()
+		r.fill(20, 1, 2*time.Second)
+		if got := len(r.log(since(stopped))); got != 20 {
+			t.Errorf("%d of 20 records handled within 2 s of a clean stop", got)
+		}
+		r.must(berta.stop())
+		r.judge(0)
+	})
+}
+
+// P5, P6: a worker that is gone is replaced within 8.5 s, and only what came after its last checkpoints is
+// repeated.
+func TestRunCrashTakeover(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 8)
+		frozen := make(chan struct{})
+		var dead atomic.Bool
+		anna := r.start("anna", func(ctx context.Context, _ *Record) error {
+			if dead.Load() { // a process that is gone handles nothing
+				<-frozen
+				return ctx.Err()
+			}
+			return nil
+		})
+		berta := r.start("berta", nil)
+		elapse(10 * time.Second)
+		r.fill(40, 13, time.Second)
+		elapse(2 * time.Second)
+		held := map[string]bool{}
+		for _, s := range anna.Stats().Shards {
+			held[s.Shard] = true
+		}
+		if len(held) != 4 {
+			t.Fatalf("anna has %d of 8 shards", len(held))
+		}
+		dead.Store(true)
+		anna.line.set(true)
+		crash := time.Now()
+		checkpoints := r.leases()
+		after := map[string]int{} // calls after the last checkpoint, by shard
+		for _, c := range r.log(byWorker("anna")) {
+			if at, _ := lease.AfterSequence(c.sequence, 0); at.Compare(checkpoints[c.shard].Lease.Checkpoint) > 0 {
+				after[c.shard]++
+			}
+		}
+		r.fill(40, 20, 500*time.Millisecond)
+		elapse(5 * time.Second)
+		slowest := time.Duration(0)
+		for shard := range held {
+			calls := r.log(func(c call) bool { return c.shard == shard && c.worker == "berta" && !c.start.Before(crash) })
+			if len(calls) == 0 {
+				t.Fatalf("%s: nobody took it", shard)
+			}
+			slowest = max(slowest, calls[0].start.Sub(crash))
+		}
+		t.Logf("slowest shard after the crash: %v", slowest)
+		if slowest > 8500*time.Millisecond {
+			t.Errorf("taken over after %v", slowest)
+		}
+		close(frozen)
+		dead.Store(false)
+		anna.cancel()
+		<-anna.done // it is cut off: it cannot give back what it has lost
+		r.must(berta.stop())
+		// Of what anna ran before the crash only what came after the checkpoints may be berta's again.
+		times, repeated := map[string]int{}, map[string]int{}
+		for _, c := range r.log(func(c call) bool { return c.start.Before(crash) || c.worker == "berta" }) {
+			if times[c.sequence]++; times[c.sequence] > 1 {
+				repeated[c.shard]++
+			}
+		}
+		for shard, n := range repeated {
+			if n > after[shard] {
+				t.Errorf("%s: %d records repeated, %d came after the last checkpoint", shard, n, after[shard])
+			}
+		}
+	})
+}
+
+// P4: a worker that cannot reach the store starts nothing after its failover time; if nobody was in
+// between it goes on, without repeats.
+func TestRunSuspendsAndGoesOnWithoutRepeats(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 2)
+		w := r.start("anna", nil)
+		elapse(10 * time.Second)
+		go r.fill(10, 60, time.Second)
+		elapse(10 * time.Second)
+		w.line.set(true)
+		cut := time.Now()
+		elapse(20 * time.Second)
+		if late := r.log(since(cut.Add(6 * time.Second))); len(late) != 0 {
+			t.Errorf("%d handlers started after the failover time, the first %v after the cut", len(late), late[0].start.Sub(cut))
+		}
+		s := w.Stats()
+		if err := w.Health(); !s.Suspended || s.StoreError == nil || err == nil {
+			t.Errorf("suspended %v, store error %v, health %v", s.Suspended, s.StoreError, err)
+		}
+		if len(s.Shards) != 2 || s.Shards[0].Why != "suspended: the worker cannot prove its lease, the store does not answer" {
+			t.Errorf("shards %+v", s.Shards)
+		}
+		w.line.set(false)
+		back := time.Now()
+		elapse(4 * time.Second)
+		if len(r.log(since(back))) == 0 || w.Health() != nil {
+			t.Errorf("%d handlers since the store is back, health %v", len(r.log(since(back))), w.Health())
+		}
+		elapse(60 * time.Second)
+		r.must(w.stop())
+		if got := w.kinds(EventJoined, EventFenced, EventLost, EventStoreTrouble, EventStoreBack); !slices.Equal(got, []EventKind{EventJoined, EventStoreTrouble, EventStoreBack}) {
+			t.Errorf("events %v", got)
+		}
+		r.judge(0)
+	})
+}
+
+// P4, P2: a handler that runs when the lease is lost is cancelled and its ack is inert; when the same
+// process takes the shard again, it waits for that handler.
+func TestRunLostLeaseCancelsAndWaits(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		var causes atomic.Value
+		release := make(chan struct{})
+		var once atomic.Bool
+		anna := r.start("anna", func(ctx context.Context, _ *Record) error {
+			if once.Swap(true) {
+				return nil
+			}
+			<-ctx.Done()
+			causes.Store(context.Cause(ctx))
+			<-release // it does not care
+			return nil
+		})
+		elapse(3 * time.Second)
+		r.put("key", 0)
+		elapse(2 * time.Second)
+		anna.line.set(true)
+		berta := r.start("berta", func(context.Context, *Record) error { return errors.New("not now") })
+		elapse(20 * time.Second)
+		if len(r.log(byWorker("berta"))) == 0 {
+			t.Fatal("berta did not take the shard")
+		}
+		anna.line.set(false)
+		elapse(5 * time.Second)
+		if causes.Load() != ErrLeaseLost {
+			t.Errorf("cause %v", causes.Load())
+		}
+		// Twice the shard comes and goes while the old handler is still there.
+		r.must(berta.stop())
+		elapse(5 * time.Second)
+		before := len(r.log(byWorker("anna")))
+		s := anna.Stats()
+		if len(s.Shards) != 1 || s.Shards[0].Why != "waiting for a handler of an earlier epoch to return" {
+			t.Fatalf("%+v", s.Shards)
+		}
+		anna.line.set(true)
+		berta = r.start("berta", func(context.Context, *Record) error { return errors.New("not now") })
+		elapse(20 * time.Second)
+		anna.line.set(false)
+		elapse(5 * time.Second)
+		r.must(berta.stop())
+		elapse(20 * time.Second)
+		if got := len(r.log(byWorker("anna"))); got != before || len(anna.Stats().Shards) != 1 {
+			t.Errorf("%d handlers started beside one of an earlier epoch, shards %+v", got-before, anna.Stats().Shards)
+		}
+		for _, item := range r.leases() {
+			if item.Lease.Checkpoint != TrimHorizon() {
+				t.Errorf("checkpoint %v: nothing was handled", item.Lease.Checkpoint)
+			}
+		}
+		close(release)
+		elapse(5 * time.Second)
+		if got := len(r.log(byWorker("anna"))); got != before+1 {
+			t.Errorf("%d handlers after the old one has returned, want 1", got-before)
+		}
+		r.must(anna.stop())
+	})
+}
+
+// F27: one name, two workers.
+func TestRunTwoWorkersOfOneName(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 4)
+		a, b := r.start("anna", nil), r.start("anna", nil)
+		go r.fill(20, 60, time.Second)
+		elapse(40 * time.Second)
+		if len(a.Stats().Shards) != 2 || len(b.Stats().Shards) != 2 || a.Stats().Worker == b.Stats().Worker {
+			t.Errorf("%q has %d shards, %q %d", a.Stats().Worker, len(a.Stats().Shards), b.Stats().Worker, len(b.Stats().Shards))
+		}
+		elapse(40 * time.Second)
+		r.must(a.stop())
+		r.must(b.stop())
+		r.judge(0)
+	})
+}
+
+// H12: LATEST on a shard to which nobody writes stays where it was, over restarts.
+func TestRunLatestOnIdleShardHasNoGap(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 2)
+		r.fill(5, 1, 0) // before the group's time
+		clear(r.puts)
+		elapse(time.Minute)
+		latest := func(c *Config) { c.Start = Latest() }
+		for round := range 3 {
+			w := r.start("anna", nil, latest)
+			elapse(10 * time.Second)
+			r.must(w.stop())
+			if round == 0 && r.count() != 0 {
+				t.Errorf("%d records from before the start", r.count())
+			}
+			elapse(time.Minute)
+			r.put("key", 0) // while nobody runs
+			elapse(time.Minute)
+		}
+		w := r.start("anna", nil, latest)
+		elapse(10 * time.Second)
+		r.must(w.stop())
+		r.judge(0)
+	})
+}
+
+func TestRunDrainTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		r.put("key", 0)
+		r.put("key", 0)
+		var cause error
+		w := r.start("anna", func(ctx context.Context, _ *Record) error {
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return ctx.Err()
+		})
+		elapse(3 * time.Second)
+		began := time.Now()
+		r.must(w.stop())
+		if took := time.Since(began); cause != ErrDraining || took < 20*time.Second || took > 21*time.Second {
+			t.Errorf("cause %v after %v", cause, took)
+		}
+		if r.count() != 1 {
+			t.Errorf("%d calls: a drain started a handler", r.count())
+		}
+	})
+}
+
+// A handler that never ends does not keep Run from returning, nor the shard from others.
+func TestRunHandlerThatNeverEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		r.put("key", 0)
+		release := make(chan struct{})
+		w := r.start("anna", func(context.Context, *Record) error { <-release; return nil })
+		elapse(3 * time.Second)
+		began := time.Now()
+		r.must(w.stop())
+		if took := time.Since(began); took < 25*time.Second || took > 26*time.Second {
+			t.Errorf("stopped after %v", took)
+		}
+		for _, item := range r.leases() {
+			if item.Lease.Owner != "" || item.Lease.Checkpoint != TrimHorizon() {
+				t.Errorf("owner %q, checkpoint %v", item.Lease.Owner, item.Lease.Checkpoint)
+			}
+		}
+		close(release)
+	})
+}
+
+func TestRunStoreSilentAtStop(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		w := r.start("anna", nil)
+		elapse(3 * time.Second)
+		w.line.set(true)
+		if err := w.stop(); !errors.Is(err, ErrNotReleased) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestRunStopFromHandler(t *testing.T) {
+	for name, end := range map[string]func() error{
+		"Stop":   func() error { return Stop(errOutOfTea) },
+		"Goexit": func() error { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRiver(t, local.Config{}, 1)
+				r.fill(1, 5, 0)
+				w := r.start("anna", func(_ context.Context, record *Record) error {
+					if string(record.Data) == "key-0 3" {
+						return end()
+					}
+					return nil
+				})
+				<-w.done
+				if want := map[string]error{"Stop": errOutOfTea, "Goexit": ErrHandlerExited}[name]; !errors.Is(w.err, want) {
+					t.Errorf("error %v", w.err)
+				}
+				calls := r.log(nil)
+				if len(calls) != 3 {
+					t.Fatalf("%d calls", len(calls))
+				}
+				last, _ := lease.AfterSequence(calls[1].sequence, 0)
+				for _, item := range r.leases() {
+					if item.Lease.Owner != "" || item.Lease.Checkpoint != last {
+						t.Errorf("owner %q, checkpoint %v, want %v", item.Lease.Owner, item.Lease.Checkpoint, last)
+					}
+				}
+			})
+		})
+	}
+}
+
+var errOutOfTea = errors.New("out of tea")
+
+func TestRunTwice(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		w := r.start("anna", nil)
+		elapse(time.Second)
+		if err := w.Run(t.Context()); !errors.Is(err, ErrRunTwice) {
+			t.Errorf("error %v", err)
+		}
+		r.must(w.stop())
+		if err := w.Run(t.Context()); !errors.Is(err, ErrRunTwice) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestRunEndedBeforeItBegan(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		r.server.SetFaults(1, local.Fault{Kind: local.Throttle, Op: "DescribeStreamSummary", Share: 1})
+		w := r.start("anna", nil)
+		elapse(time.Second)
+		r.must(w.stop())
+	})
+}
+
+func TestRunStreamMissing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		aws := r.server.AWSConfig()
+		err := Run(t.Context(), Config{
+			Group: "billing", Stream: "absent", AWS: &aws, Store: memory.New(),
+			Handler: HandlerFunc(func(context.Context, *Record) error { return nil }),
+		})
+		if !errors.Is(err, ErrStreamNotFound) {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestRunStreamDeletedAndRecreated(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		pause time.Duration // between deletion and creation; negative: never
+		want  error
+	}{{"deleted", -1, ErrStreamNotFound}, {"recreated later", time.Minute, ErrStreamNotFound}, {"recreated at once", 0, ErrStreamRecreated}} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRiver(t, local.Config{}, 2)
+				r.fill(5, 2, 0)
+				w := r.start("anna", nil)
+				elapse(10 * time.Second)
+				was := r.leases()
+				r.drop()
+				if c.pause >= 0 {
+					elapse(c.pause)
+					time.Sleep(10 * time.Millisecond)
+					r.create(2)
+					r.fill(5, 1, 0)
+				}
+				elapse(2 * time.Minute)
+				select {
+				case <-w.done:
+				default:
+					t.Fatalf("still runs: %+v", w.Stats())
+				}
+				if !errors.Is(w.err, c.want) {
+					t.Errorf("error %v, want %v", w.err, c.want)
+				}
+				for shard, item := range r.leases() {
+					if item.Lease.Checkpoint != was[shard].Lease.Checkpoint && c.pause != 0 {
+						t.Errorf("%s: checkpoint went from %v to %v", shard, was[shard].Lease.Checkpoint, item.Lease.Checkpoint)
+					}
+				}
+				if c.pause >= 0 {
+					later := r.start("anna", nil)
+					<-later.done
+					if !errors.Is(later.err, ErrStreamRecreated) {
+						t.Errorf("error at the next start: %v", later.err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// S13: records that passed the retention are told of, and OnTrimmed is followed.
+func TestRunTrimmed(t *testing.T) {
+	for name, policy := range map[string]Policy{"Continue": Continue, "Halt": Halt} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRiver(t, local.Config{}, 1)
+				r.fill(1, 3, 0)
+				w := r.start("anna", nil)
+				elapse(3 * time.Second)
+				r.must(w.stop())
+				r.fill(1, 3, 0)
+				elapse(25 * time.Hour)
+				r.fill(1, 2, 0)
+				w = r.start("anna", nil, func(c *Config) { c.OnTrimmed = policy })
+				elapse(5 * time.Second)
+				w.stop()
+				if len(w.kinds(EventTrimmed)) != 1 {
+					t.Errorf("%d events", len(w.kinds(EventTrimmed)))
+				}
+				calls := r.log(nil)
+				var handled []int
+				for _, c := range calls {
+					handled = append(handled, c.n)
+				}
+				want := []int{1, 2, 3, 7, 8}
+				if policy == Halt {
+					want = want[:3]
+				}
+				if !slices.Equal(handled, want) || errors.Is(w.err, ErrTrimmed) != (policy == Halt) {
+					t.Errorf("handled %v, error %v", handled, w.err)
+				}
+			})
+		})
+	}
+}
+
+// A context that never ends, as context.Background, neither keeps a handler from stopping the consumer nor a
+// fenced worker from joining again.
+func TestRunWithAContextThatNeverEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		var stop atomic.Bool
+		w := r.prepare("anna", func(context.Context, *Record) error {
+			if stop.Load() {
+				return Stop(errOutOfTea)
+			}
+			return nil
+		})
+		go func() {
+			defer close(w.done)
+			w.err = w.Run(context.Background())
+		}()
+		elapse(5 * time.Second)
+		w.line.set(true)
+		berta := r.start("berta", nil)
+		elapse(20 * time.Second)
+		w.line.set(false)
+		elapse(5 * time.Second)
+		r.must(berta.stop())
+		elapse(5 * time.Second)
+		if want := []EventKind{EventJoined, EventFenced, EventJoined}; !slices.Equal(w.kinds(EventJoined, EventFenced, EventLeft), want) {
+			t.Errorf("events %v, want %v", w.kinds(EventJoined, EventFenced, EventLeft), want)
+		}
+		stop.Store(true)
+		r.put("key", 0)
+		elapse(5 * time.Second)
+		select {
+		case <-w.done:
+		default:
+			t.Fatal("a handler's Stop did not stop the consumer")
+		}
+		if !errors.Is(w.err, errOutOfTea) {
+			t.Errorf("error %v", w.err)
+		}
+	})
+}
+
+// P8: one handler that blocks for ever holds up its own shard and no other, within the budget.
+func TestRunBlockedShardHoldsUpNoOther(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{Unlimited: true}, 8)
+		const size, total = 100 << 10, 1200
+		release := make(chan struct{})
+		put := func(from, to int) {
+			for i := from; i < to; i++ {
+				r.put(fmt.Sprintf("key-%d", i), size)
+			}
+		}
+		put(0, total/2) // a backlog, so that the budget is short
+		w := r.start("anna", func(_ context.Context, record *Record) error {
+			if record.Shard == "shardId-000000000003" {
+				<-release
+			}
+			time.Sleep(20 * time.Millisecond)
+			return nil
+		}, func(c *Config) { c.MaxBuffered = 16 << 20 })
+		blocked := 0
+		for i := total / 2; i < total; i += 40 {
+			put(i, min(i+40, total))
+			elapse(time.Second)
+		}
+		elapse(time.Minute)
+		s := w.Stats()
+		for _, sh := range s.Shards {
+			if sh.Shard == "shardId-000000000003" {
+				if blocked = sh.Queued; sh.Position != TrimHorizon() {
+					t.Errorf("the blocked shard is at %v", sh.Position)
+				}
+			} else if sh.Queued != 0 || sh.Behind != 0 {
+				t.Errorf("%s: %d records queued, %v behind", sh.Shard, sh.Queued, sh.Behind)
+			}
+		}
+		t.Logf("%d MiB put, %d of them handled beside a blocked shard with %d queued; peak %.1f of %d MiB",
+			total*size>>20, r.count()*size>>20, blocked, float64(s.BufferedPeak)/(1<<20), 16)
+		if s.BufferedPeak > 16<<20 || s.BufferedPeak < 1<<20 {
+			t.Errorf("peak of %d bytes", s.BufferedPeak)
+		}
+		close(release)
+		elapse(time.Minute)
+		r.must(w.stop())
+		r.judge(0)
+		if used := w.Stats().Buffered; used != 0 {
+			t.Errorf("%d bytes are still taken after the end", used)
+		}
+	})
+}
