@@ -28,17 +28,17 @@
 // deadline is suspended: it starts nothing; if its next heartbeat succeeds nobody was in between, and it
 // goes on where it was.
 //
-//	            join                  heartbeat succeeds
-//	  absent ---------> alive <-----------------------------+
-//	                    |   |                               |
-//	                    |   +-- own deadline passes --> (suspended, in memory only)
-//	      asked to stop |                                   |
-//	                    v                                   |
-//	                 leaving ---- silent for D + 2 % -------+----> fenced
-//	                    |
-//	                    | all leases released
-//	                    v
-//	                  left
+//	          join                  heartbeat succeeds
+//	absent ---------> alive <-----------------------------+
+//	                  |   |                               |
+//	                  |   +-- own deadline passes --> (suspended, in memory only)
+//	    asked to stop |                                   |
+//	                  v                                   |
+//	               leaving ---- silent for D + 2 % -------+----> fenced
+//	                  |
+//	                  | all leases released
+//	                  v
+//	                left
 //
 // # Lost answers
 //
