@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
 	"github.com/leatstream/leat/lease"
 	"github.com/leatstream/leat/local"
@@ -87,6 +88,25 @@ func (r *river) put(key string, size int) {
 		StreamName: aws.String(riverName), PartitionKey: aws.String(key), Data: append(data, make([]byte, size)...),
 	})
 	r.must(err)
+}
+
+// putMany writes the next record of each of at most 500 keys, in one call.
+func (r *river) putMany(keys []string, size int) {
+	r.t.Helper()
+	in := &kinesis.PutRecordsInput{StreamName: aws.String(riverName)}
+	r.mu.Lock()
+	for _, key := range keys {
+		r.puts[key]++
+		in.Records = append(in.Records, types.PutRecordsRequestEntry{
+			PartitionKey: aws.String(key), Data: append(fmt.Appendf(nil, "%s %d", key, r.puts[key]), make([]byte, size)...),
+		})
+	}
+	r.mu.Unlock()
+	out, err := r.client.PutRecords(r.t.Context(), in)
+	r.must(err)
+	if *out.FailedRecordCount != 0 {
+		r.t.Fatalf("%d records were not taken", *out.FailedRecordCount)
+	}
 }
 
 // fill writes n records to each of so many keys, with a pause after each round.
@@ -236,6 +256,11 @@ func (r *river) prepare(name string, work func(context.Context, *Record) error, 
 func (r *river) start(name string, work func(context.Context, *Record) error, change ...func(*Config)) *worker {
 	r.t.Helper()
 	w := r.prepare(name, work, change...)
+	r.launch(w)
+	return w
+}
+
+func (r *river) launch(w *worker) {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
 	r.t.Cleanup(cancel) // of a test that has failed: else the bubble waits for ever
@@ -243,7 +268,6 @@ func (r *river) start(name string, work func(context.Context, *Record) error, ch
 		defer close(w.done)
 		w.err = w.Run(ctx)
 	}()
-	return w
 }
 
 // stop ends Run in order and returns what it returned.

@@ -19,7 +19,7 @@ type Stats struct {
 	StoreError error // of the last call to the store; nil if it answered
 
 	Buffered     int64 // bytes of records held in memory, answers on the way included
-	BufferedPeak int64 // the most that ever were; never above MaxBuffered
+	BufferedPeak int64 // the most that ever were; see Config.MaxBuffered
 
 	Shards []ShardStats // held by this worker, sorted by id; the caller's
 }

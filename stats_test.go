@@ -67,8 +67,9 @@ func TestStatsAndHealthBeforeDuringAndAfterRun(t *testing.T) {
 func TestHealthWithoutAStore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRiver(t, local.Config{}, 1)
-		w := r.start("anna", nil)
+		w := r.prepare("anna", nil)
 		w.line.set(true)
+		r.launch(w)
 		elapse(10 * time.Second)
 		if err := w.Health(); !errors.Is(err, engine.ErrNotMember) || !strings.Contains(err.Error(), "the line is cut") {
 			t.Errorf("health %v", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/spf13/cobra"
 )
 
@@ -95,6 +96,20 @@ func (c *connection) aws(ctx context.Context) (*aws.Config, error) {
 		return nil, usagef("--region: no AWS region is set, nor AWS_REGION, nor in the profile")
 	}
 	return &cfg, nil
+}
+
+// client returns a client of Kinesis.
+func (c *connection) client(ctx context.Context) (*kinesis.Client, error) {
+	cfg, err := c.aws(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return kinesis.NewFromConfig(*cfg, func(o *kinesis.Options) {
+		o.HTTPClient = plainBodies{o.HTTPClient}
+		if c.endpoint != "" {
+			o.BaseEndpoint = &c.endpoint
+		}
+	}), nil
 }
 
 // plainBodies is an HTTP client that hides all of a request's body but Read and Close. The SDK's body

@@ -30,8 +30,8 @@ func exitCodes() *cobra.Command {
 		Short: "What the exit codes mean",
 		Long: `Exit codes of leat:
 
-    0  all went well. For tail also: the reader of the pipe behind stdout had
-       enough and closed it. For local also: SIGINT or SIGTERM, its usual end.
+    0  all went well. Also: the reader of the pipe behind stdout had enough
+       and closed it. For local also: SIGINT or SIGTERM, its usual end.
     1  failed: the service, the network, the disk or the input. put says on
        stderr how many records were put before.
     2  wrong usage: the message names the flag or argument. Nothing was done.
@@ -137,21 +137,20 @@ var denied = map[string]bool{
 // output is stdout with a memory: what prints help, for one, does not look at errors.
 type output struct {
 	w   io.Writer
-	err error
+	err error // the first one
 }
 
+// Write implements io.Writer. The error is errReaderGone if stdout is a pipe that nobody reads.
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.w.Write(b)
-	if err != nil && o.err == nil {
+	switch {
+	case errors.Is(err, syscall.EPIPE):
+		err = errReaderGone
+	case err != nil:
+		err = fmt.Errorf("writing to stdout: %w", err)
+	}
+	if o.err == nil {
 		o.err = err
 	}
 	return n, err
-}
-
-// failure is the first error of a write, named; or nil.
-func (o *output) failure() error {
-	if o.err == nil {
-		return nil
-	}
-	return fmt.Errorf("writing to stdout: %w", o.err)
 }

@@ -54,16 +54,16 @@ func (in *input) next() (entry, error) {
 			continue
 		}
 		e := entry{line: in.line, key: in.key, data: data}
+		if e.key == "" && in.field == nil {
+			e.key = rand.Text()
+		}
 		if length > len(data) {
-			return entry{}, &tooLargeError{in.line, length + len(in.key), in.limit}
+			return entry{}, &tooLargeError{in.line, length + len(e.key), in.limit}
 		}
 		if in.json {
-			if e.key, err = in.jsonKey(data); err != nil {
+			if err := in.jsonKey(&e); err != nil {
 				return entry{}, fmt.Errorf("line %d: %w", in.line, err)
 			}
-		}
-		if e.key == "" {
-			e.key = rand.Text()
 		}
 		if n := utf8.RuneCountInString(e.key); n > maxKey {
 			return entry{}, fmt.Errorf("line %d: the key has %d characters, the limit is %d", in.line, n, maxKey)
@@ -104,22 +104,22 @@ func (in *input) readLine() (line []byte, length int, err error) {
 	}
 }
 
-// jsonKey checks a line of JSON and takes the key out of it.
-func (in *input) jsonKey(line []byte) (string, error) {
-	if !json.Valid(line) {
-		return "", fmt.Errorf("not a JSON value")
+// jsonKey checks a line of JSON and, with a field, takes the key out of it.
+func (in *input) jsonKey(e *entry) (err error) {
+	if !json.Valid(e.data) {
+		return fmt.Errorf("not a JSON value")
 	}
 	if in.field == nil {
-		return in.key, nil
+		return nil
 	}
-	key, err := pathValue(line, in.field)
+	e.key, err = pathValue(e.data, in.field)
+	if err == nil && e.key == "" {
+		err = fmt.Errorf("the key is empty")
+	}
 	if err != nil {
-		return "", fmt.Errorf("--key-field %s: %w", strings.Join(in.field, "."), err)
+		return fmt.Errorf("--key-field %s: %w", strings.Join(in.field, "."), err)
 	}
-	if key == "" {
-		return "", fmt.Errorf("--key-field %s: the key is empty", strings.Join(in.field, "."))
-	}
-	return key, nil
+	return nil
 }
 
 // pathValue finds the value at a path of object members and array indices. Strings come without

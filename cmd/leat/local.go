@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/spf13/cobra"
 
@@ -54,7 +53,7 @@ LEAT_ENDPOINT, every AWS SDK by AWS_ENDPOINT_URL_KINESIS.`,
 			endpoint := "http://" + listener.Addr().String()
 			if _, err := fmt.Fprintln(p.stdout, endpoint); err != nil {
 				listener.Close()
-				return p.stdout.failure()
+				return err
 			}
 			p.say("serving Kinesis in memory until interrupted; in another shell:")
 			p.say("  export %s=%s", endpointVariable, endpoint)
@@ -80,10 +79,13 @@ func createLocal(ctx context.Context, server *local.Server, flag string) error {
 			return usagef("--stream: %q is not NAME:SHARDS, such as orders:4", flag)
 		}
 	}
-	_, err := kinesis.NewFromConfig(server.AWSConfig()).CreateStream(ctx, &kinesis.CreateStreamInput{
-		StreamName: aws.String(name), ShardCount: aws.Int32(int32(shards))})
+	_, err := kinesis.NewFromConfig(server.AWSConfig()).CreateStream(ctx, createInput(name, int32(shards)))
 	if err != nil {
 		return usagef("--stream: creating %q: %w", flag, err)
 	}
 	return nil
+}
+
+func createInput(name string, shards int32) *kinesis.CreateStreamInput {
+	return &kinesis.CreateStreamInput{StreamName: &name, ShardCount: &shards}
 }

@@ -118,16 +118,10 @@ func (p *program) runPut(ctx context.Context, stream, file string, flags *putFla
 		defer f.Close()
 		source = f
 	}
-	cfg, err := flags.aws(ctx)
+	client, err := flags.client(ctx)
 	if err != nil {
 		return err
 	}
-	client := kinesis.NewFromConfig(*cfg, func(o *kinesis.Options) {
-		o.HTTPClient = plainBodies{o.HTTPClient}
-		if flags.endpoint != "" {
-			o.BaseEndpoint = &flags.endpoint
-		}
-	})
 	limit, err := p.recordLimit(ctx, client, stream)
 	if err != nil {
 		return err
@@ -176,7 +170,7 @@ func (p *program) recordLimit(ctx context.Context, client *kinesis.Client, strea
 func (p *program) summarise(s putSummary, format outputFormat, err error) error {
 	if format.json() {
 		if json.NewEncoder(p.stdout).Encode(s); err == nil {
-			err = p.stdout.failure()
+			err = p.stdout.err
 		}
 		return err
 	}
@@ -184,7 +178,7 @@ func (p *program) summarise(s putSummary, format outputFormat, err error) error 
 	if err != nil {
 		before = " before it ended"
 	}
-	p.say("put %d records, %d bytes, into %s in %.1f s%s", s.Records, s.Bytes, s.Stream, s.Seconds, before)
+	p.say("records put into %s%s: %d (%d bytes, %.1f s)", s.Stream, before, s.Records, s.Bytes, s.Seconds)
 	return err
 }
 

@@ -36,12 +36,15 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Cobra runs this after flags and arguments have been checked: an error before is the user's.
 	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !began {
 		err = &usageError{err}
 	}
+	if err != nil && exitCode(err) == exitUsage && hintOf(err) == "" {
+		err = withHint(err, "%s --help", cmd.CommandPath())
+	}
 	if err == nil {
-		err = p.stdout.failure()
+		err = p.stdout.err
 	}
 	return p.report(ctx, err)
 }

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
-	"syscall"
 )
 
 // errReaderGone says that the reader of the pipe behind stdout closed it.
@@ -80,7 +78,7 @@ func (s *sink) run(w io.Writer) {
 		s.mu.Lock()
 		spare = writing
 		if err != nil {
-			s.err = writeError(err)
+			s.err = err
 			s.fail(s.err)
 		}
 		s.change.Broadcast()
@@ -88,13 +86,6 @@ func (s *sink) run(w io.Writer) {
 			return
 		}
 	}
-}
-
-func writeError(err error) error {
-	if errors.Is(err, syscall.EPIPE) {
-		return errReaderGone
-	}
-	return fmt.Errorf("writing to stdout: %w", err)
 }
 
 // watchReader ends ctx's work when the reader of the pipe behind w goes away, also if nothing is
