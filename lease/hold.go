@@ -104,6 +104,7 @@ func (m *Member) end(h *holding, children []Shard) {
 	m.heldDue = m.now
 	if !h.ended {
 		h.ended, h.endedAt, h.children = true, m.steps, children
+		m.listPause, m.listNext = 0, min(m.listNext, m.now.Add(firstListPause))
 	}
 }
 

@@ -65,18 +65,19 @@ type Member struct {
 	bump         bool // tell the others to read the leases
 
 	// The leases of the stream, as read.
-	view        map[string]*viewed
-	unreadable  map[string]bool // item keys
-	leasesAsked bool
-	leasesBegun uint64
-	leasesKnown bool
-	leasesLast  Time   // of the last answer
-	leasesShown uint64 // step that asked for it
-	leasesNext  Time
-	leasesEcho  Time // a second look after a change, because the first may be stale; 0 is none
-	leasesPause time.Duration
-	stale       bool // the plan is out of date
-	tidied      bool // cleaned up since the last read
+	view          map[string]*viewed
+	unreadable    map[string]bool // item keys
+	leasesAsked   bool
+	leasesBegun   uint64
+	leasesBegunAt Time
+	leasesKnown   bool
+	leasesLast    Time   // of the last answer
+	leasesShown   uint64 // step that asked for it
+	leasesNext    Time
+	leasesEcho    Time // a second look after a change, because the first may be stale; 0 is none
+	leasesPause   time.Duration
+	stale         bool // the plan is out of date
+	tidied        bool // cleaned up since the last read
 
 	// The shards of the stream, as listed.
 	listed        map[string]Shard
@@ -89,6 +90,7 @@ type Member struct {
 	listBegun     uint64 // step that asked for the listing in listed
 	listAt        Time   // of that step
 	listNext      Time   // no listing before it
+	listPause     time.Duration
 	auditAt       Time
 	auditStep     uint64          // of the last audit
 	suspects      map[string]bool // shards without a lease in the last audit

@@ -16,7 +16,7 @@ func (m *Member) take() {
 	var free []string
 	for _, shard := range m.viewedShards() {
 		v := m.view[shard]
-		if v.ended() {
+		if v.ended != 0 {
 			continue
 		}
 		switch m.ownerOf(v) {
