@@ -35,6 +35,7 @@ const (
 	attrState     = "state"
 	attrStreams   = "streams"
 	attrMaxShards = "maxShards"
+	attrWants     = "wants"
 
 	attrChanges = "changes"
 	attrVersion = "version"
@@ -48,7 +49,7 @@ func AttributeNames(kind Kind) []string {
 		return []string{attrCounter, attrOwner, attrCheckpoint, attrSub, attrOwnerSwitches, attrParents,
 			attrChildren, attrHashStart, attrHashEnd, attrPinned, attrRoot}
 	case KindWorker:
-		return []string{attrHeartbeat, attrState, attrStreams, attrMaxShards}
+		return []string{attrHeartbeat, attrState, attrStreams, attrMaxShards, attrWants}
 	case KindControl:
 		return []string{attrChanges, attrVersion, attrStreams}
 	}
@@ -93,6 +94,7 @@ func (it Item) Attributes() Attributes {
 	case KindWorker:
 		a[attrState] = it.Worker.State.String()
 		a.setStrings(attrStreams, it.Worker.Streams)
+		a.setStrings(attrWants, it.Worker.Wants)
 		if it.Worker.MaxShards != 0 {
 			a[attrMaxShards] = number(int64(it.Worker.MaxShards))
 		}
@@ -132,7 +134,7 @@ func DecodeItem(key Key, a Attributes) (Item, error) {
 			d.fail(attrHashStart+" to "+attrHashEnd, err)
 		}
 	case KindWorker:
-		it.Worker = Worker{Streams: d.texts(attrStreams), MaxShards: int(d.number(attrMaxShards, false))}
+		it.Worker = Worker{Streams: d.texts(attrStreams), Wants: d.texts(attrWants), MaxShards: int(d.number(attrMaxShards, false))}
 		switch state := d.text(attrState, true); state {
 		case Alive.String():
 			it.Worker.State = Alive

@@ -32,10 +32,13 @@
 //	absent ---------> alive <-----------------------------+
 //	                  |   |                               |
 //	                  |   +-- own deadline passes --> (suspended, in memory only)
-//	     clean stop   |                                   |
-//	        v         +------ silent for D + 2 % ---------+
-//	      left                     v
-//	                            fenced
+//	    asked to stop |                                   |
+//	                  v                                   |
+//	               leaving ---- silent for D + 2 % -------+----> fenced
+//	                  |
+//	                  | all leases released
+//	                  v
+//	                left
 //
 // # Lost answers
 //
@@ -49,6 +52,25 @@
 // that has not begun waits until every parent is SHARD_END or no longer listed by the stream; a parent
 // without a lease that is still listed blocks it. Leases made when the group first saw the stream are roots and
 // wait for nobody.
+//
+// # Balance
+//
+// There is no leader. Every worker computes the same plan from what it read: free leases go to those
+// that have least (Share); when none is free and nobody came or went for a while, leases go from
+// those that have two more than another (Balance). A worker acts only on its own part of the plan.
+//
+//	receiver                                owner
+//	writes its wants into its own item
+//	                                        reads them; if its plan says the same: starts no further
+//	                                        handler, waits for the running one, and in one write
+//	                                        makes the final checkpoint and names the receiver as owner
+//	reads that the lease is its own, and
+//	writes once more (a new token) before
+//	it reads on behind the checkpoint
+//
+// Only the owner ever gives a live lease up, so there is nothing to time out: an owner that crashes
+// on the way is fenced, and so is a receiver that crashes before it claims. A lease that was moved so
+// rests for a minute.
 //
 // # Failures
 //

@@ -9,15 +9,19 @@ func (m *Member) beat() {
 	if m.writes[m.me.Key] != nil {
 		return
 	}
+	next := m.me
+	next.Worker.Wants = m.wants
+	if m.phase == leaving {
+		next.Worker.State = Leaving
+	}
 	switch {
 	case m.phase == joining:
 		m.start(forHeartbeat, Write{Op: Create, Item: m.me})
 	case m.phase == leaving && len(m.held) == 0 && !m.taking():
-		left := m.me
-		left.Worker.State = Left
-		m.start(forLeaving, update(m.me, left))
-	case m.now >= m.nextBeat:
-		m.start(forHeartbeat, update(m.me, m.me))
+		next.Worker.State = Left
+		m.start(forLeaving, update(m.me, next))
+	case m.now >= m.nextBeat || !next.Equal(m.me): // others wait for what is new
+		m.start(forHeartbeat, update(m.me, next))
 	default:
 		m.wakeAt(m.nextBeat)
 	}
@@ -36,21 +40,18 @@ func (m *Member) onHeartbeat(w *write, e Written) {
 		m.fenced()
 		return
 	}
-	state := m.me.Worker.State
 	m.me = e.Item
-	m.me.Worker.State = state // it may have begun to leave since the write was sent
 	if w.purpose == forLeaving {
 		m.done(m.failure)
 		return
 	}
 	m.deadline = max(m.deadline, w.first.Add(m.cfg.Failover))
-	if e.Item.Worker.State == state {
-		m.nextBeat = w.first.Add(m.cfg.Heartbeat)
-	}
+	m.nextBeat = w.first.Add(m.cfg.Heartbeat)
 	if m.phase == joining {
 		m.phase = active
 		m.settleAt = m.now.Add(m.cfg.Watch / 2)
 		m.membersNext = m.settleAt
+		m.changedAt = m.now
 		m.do(Report{Kind: Joined, Worker: m.cfg.ID})
 		if m.stopping {
 			m.startLeaving()
@@ -87,8 +88,7 @@ func (m *Member) leave(err error) {
 // this worker here for a while.
 func (m *Member) startLeaving() {
 	m.phase = leaving
-	m.me.Worker.State = Leaving
-	m.nextBeat = m.now
+	m.wants = nil
 	for _, h := range m.holdings() {
 		m.drain(h)
 	}

@@ -21,6 +21,7 @@ type holding struct {
 	trimmed bool // nor does its listing: what was left of it is gone
 
 	opened, draining, drained bool
+	heir                      string // the worker that it is drained for; "" is anybody
 }
 
 func (h *holding) shard() string { return h.item.Key.Shard }
@@ -103,6 +104,7 @@ func (m *Member) end(h *holding, children []Shard) {
 	m.heldDue = m.now
 	if !h.ended {
 		h.ended, h.endedAt, h.children = true, m.steps, children
+		m.listPause, m.listNext = 0, min(m.listNext, m.now.Add(firstListPause))
 	}
 }
 
@@ -243,10 +245,15 @@ func (m *Member) checkpoint(h *holding) {
 	}
 }
 
-// release gives the lease back with its last checkpoint, in one write.
+// release gives the lease back, or to the worker that asked for it, with its last checkpoint, in one
+// write.
 func (m *Member) release(h *holding) {
 	item := h.advanced()
 	item.Lease.Owner = ""
+	if p := m.peers[h.heir]; p != nil && p.item.Worker.State == Alive && m.phase == active {
+		item.Lease.Owner = h.heir
+		item.Lease.OwnerSwitches++
+	}
 	m.start(forRelease, update(h.item, item))
 }
 
@@ -301,6 +308,6 @@ func (m *Member) onHeldWritten(w *write, h *holding, item Item) {
 		reason, kind = CloseFinished, Finished
 	}
 	m.close(h, reason)
-	m.do(Report{Kind: kind, Shard: h.shard(), Position: item.Lease.Checkpoint})
+	m.do(Report{Kind: kind, Shard: h.shard(), Worker: item.Lease.Owner, Position: item.Lease.Checkpoint})
 	m.bump = true
 }

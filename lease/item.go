@@ -64,6 +64,7 @@ type Worker struct {
 	State     WorkerState
 	Streams   []string // names of the streams that it reads
 	MaxShards int      // it wants no more shards than this; 0 is no bound
+	Wants     []string // "stream/shard", sorted: leases of others that it asks for, for balance
 }
 
 // Control is the part of an Item that holds what a group knows as a whole.
@@ -102,7 +103,7 @@ func (it Item) Equal(other Item) bool {
 		slices.Equal(a.Parents, b.Parents) && slices.Equal(a.Children, b.Children) &&
 		a.HashRange == b.HashRange && a.Root == b.Root &&
 		it.Worker.State == other.Worker.State && it.Worker.MaxShards == other.Worker.MaxShards &&
-		slices.Equal(it.Worker.Streams, other.Worker.Streams) &&
+		slices.Equal(it.Worker.Streams, other.Worker.Streams) && slices.Equal(it.Worker.Wants, other.Worker.Wants) &&
 		it.Control.Version == other.Control.Version &&
 		slices.EqualFunc(it.Control.Streams, other.Control.Streams, StreamRecord.equal)
 }

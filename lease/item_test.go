@@ -38,7 +38,7 @@ func full() lease.Item {
 		Counter: 1,
 		Lease: lease.Lease{Owner: "anna", Checkpoint: lease.AtTimestamp(at), OwnerSwitches: 1, Parents: []string{"a"}, Children: []string{"b"},
 			HashRange: lease.HashRange{Start: "0", End: "1"}, Root: true},
-		Worker: lease.Worker{State: lease.Alive, Streams: []string{"orders"}, MaxShards: 1},
+		Worker: lease.Worker{State: lease.Alive, Streams: []string{"orders"}, MaxShards: 1, Wants: []string{"orders/t"}},
 		Control: lease.Control{Version: 1, Streams: []lease.StreamRecord{
 			{Name: "orders", ARN: "arn", Created: at, Start: lease.AtTimestamp(at), Ready: true}}},
 	}

@@ -65,18 +65,19 @@ type Member struct {
 	bump         bool // tell the others to read the leases
 
 	// The leases of the stream, as read.
-	view        map[string]*viewed
-	unreadable  map[string]bool // item keys
-	leasesAsked bool
-	leasesBegun uint64
-	leasesKnown bool
-	leasesLast  Time   // of the last answer
-	leasesShown uint64 // step that asked for it
-	leasesNext  Time
-	leasesEcho  Time // a second look after a change, because the first may be stale; 0 is none
-	leasesPause time.Duration
-	stale       bool // the plan is out of date
-	tidied      bool // cleaned up since the last read
+	view          map[string]*viewed
+	unreadable    map[string]bool // item keys
+	leasesAsked   bool
+	leasesBegun   uint64
+	leasesBegunAt Time
+	leasesKnown   bool
+	leasesLast    Time   // of the last answer
+	leasesShown   uint64 // step that asked for it
+	leasesNext    Time
+	leasesEcho    Time // a second look after a change, because the first may be stale; 0 is none
+	leasesPause   time.Duration
+	stale         bool // the plan is out of date
+	tidied        bool // cleaned up since the last read
 
 	// The shards of the stream, as listed.
 	listed        map[string]Shard
@@ -89,10 +90,16 @@ type Member struct {
 	listBegun     uint64 // step that asked for the listing in listed
 	listAt        Time   // of that step
 	listNext      Time   // no listing before it
+	listPause     time.Duration
 	auditAt       Time
 	auditStep     uint64          // of the last audit
 	suspects      map[string]bool // shards without a lease in the last audit
 	remake        bool            // all leases are gone: make the first ones again
+
+	// What balance takes.
+	changedAt Time     // when the membership last changed
+	wants     []string // leases that others are asked for
+	restUntil Time     // a lease in the view may move again then; 0 is none
 
 	held    map[string]*holding
 	heldDue Time
@@ -173,6 +180,7 @@ func (m *Member) advance() {
 	m.fenceSilent()
 	m.syncControl()
 	m.advanceHeld()
+	m.rest()
 	m.take()
 	m.tidy()
 	m.list()

@@ -10,8 +10,11 @@ import (
 // wornOut is how long the item of a worker that is no more is kept.
 const wornOut = 10 * time.Minute
 
-// listPause is the least time between two listings of the stream's shards.
-const listPause = time.Second
+// The pause between two listings of the stream's shards doubles while what is looked for does not show.
+const (
+	firstListPause = time.Second
+	maxListPause   = 30 * time.Second
+)
 
 // syncControl keeps the control item: it makes it, puts this stream on it, sees that the stream's
 // first leases are made, and moves it on when others have something to read.
@@ -145,7 +148,8 @@ func (m *Member) list() {
 		m.listAsked, m.wantAll = &ListShards{All: true}, false
 	}
 	m.listAskedAt, m.listAskedTime = m.steps, m.now
-	m.listNext = m.now.Add(listPause)
+	m.listPause = min(max(2*m.listPause, firstListPause), maxListPause)
+	m.listNext = m.now.Add(m.listPause)
 	m.do(*m.listAsked)
 }
 
@@ -251,7 +255,7 @@ func (m *Member) tidy() {
 	for _, shard := range m.viewedShards() {
 		v := m.view[shard]
 		owners[v.item.Lease.Owner] = true
-		if !v.ended() {
+		if v.ended == 0 {
 			continue
 		}
 		begun := len(v.item.Lease.Children) > 0
@@ -259,7 +263,7 @@ func (m *Member) tidy() {
 			c := m.view[child]
 			begun = begun && c != nil && c.begun != 0 && m.now.Sub(c.begun) >= m.cfg.Relist
 		}
-		if begun || !m.stillListed(v) {
+		if begun || !m.stillListed(v) && m.now.Sub(v.ended) >= m.cfg.Relist {
 			m.start(forTidying, remove(v.item))
 		}
 	}

@@ -11,28 +11,32 @@ func (m *Member) take() {
 	m.stale = false
 
 	counts := map[string]int{}
+	owned := map[string][]string{} // what may move
+	clear := true                  // everything has a live owner, or nobody may have it yet
 	var free []string
 	for _, shard := range m.viewedShards() {
 		v := m.view[shard]
-		if v.ended() {
+		if v.ended != 0 {
 			continue
 		}
 		switch m.ownerOf(v) {
 		case alive:
 			counts[v.item.Lease.Owner]++
+			owned[v.item.Lease.Owner] = m.movable(owned[v.item.Lease.Owner], v)
 		case mine:
 			counts[m.cfg.ID]++
-			if m.held[shard] == nil { // a foreign write ended the epoch: begin a new one from the item
+			owned[m.cfg.ID] = m.movable(owned[m.cfg.ID], v)
+			if m.held[shard] == nil {
+				// Handed over to this worker; or a foreign write ended the epoch. Begin one from the item.
 				m.startTake(v.item)
 			}
 		case nobody:
 			if m.open(v) {
 				free = append(free, shard)
 			}
+		case unclear:
+			clear = false
 		}
-	}
-	if len(free) == 0 {
-		return
 	}
 	var candidates []Candidate
 	for _, id := range m.rivals() {
@@ -41,6 +45,9 @@ func (m *Member) take() {
 			c.MaxShards = p.item.Worker.MaxShards
 		}
 		candidates = append(candidates, c)
+	}
+	if len(free) == 0 && clear && m.leasesLast >= m.changedAt.Add(echoPause) {
+		m.balance(Balance(owned, candidates))
 	}
 	elsewhere := false
 	for shard, id := range Share(free, candidates) {
@@ -57,8 +64,10 @@ func (m *Member) take() {
 
 func (m *Member) startTake(item Item) {
 	taken := item
-	taken.Lease.OwnerSwitches++
-	taken.Lease.Owner = m.cfg.ID
+	if item.Lease.Owner != m.cfg.ID {
+		taken.Lease.OwnerSwitches++
+		taken.Lease.Owner = m.cfg.ID
+	}
 	m.start(forTake, update(item, taken))
 }
 

@@ -11,10 +11,11 @@ type viewed struct {
 	item  Item
 	shown uint64 // step of the answer that first showed item.Counter
 	since Time   // when the lease was first seen
+	last  Time   // when it was last there
+	ended Time   // when it was first seen to be finished; 0 if not
+	moved Time   // when it was seen to have gone from one live worker to another; 0 if not
 	begun Time   // when it was first seen to have begun; 0 if not
 }
-
-func (v *viewed) ended() bool { return v.item.Lease.Checkpoint.IsShardEnd() }
 
 // echoPause is how long after a change the leases are read once more: the first read may be stale.
 const echoPause = 2 * time.Second
@@ -29,6 +30,7 @@ func (m *Member) lookAgain() {
 	m.leasesNext = m.now
 	m.leasesEcho = m.now.Add(echoPause)
 	m.leasesPause = 0
+	m.listPause = 0
 }
 
 func (m *Member) readLeases() {
@@ -46,7 +48,7 @@ func (m *Member) readLeases() {
 	if m.leasesEcho != 0 && m.now >= m.leasesEcho {
 		m.leasesEcho = 0
 	}
-	m.leasesAsked, m.leasesBegun = true, m.steps
+	m.leasesAsked, m.leasesBegun, m.leasesBegunAt = true, m.steps, m.now
 	m.leasesNext = m.now.Add(m.cfg.Relist)
 	m.do(ReadLeases{})
 }
@@ -65,7 +67,7 @@ func (m *Member) onLeases(e LeasesRead) {
 	present := map[string]bool{}
 	for _, item := range e.Items {
 		present[item.Key.Shard] = true
-		m.saw(item)
+		m.saw(item).last = m.now
 	}
 	if e.Err != nil {
 		m.leasesNext = m.now.Add(m.cfg.Watch)
@@ -74,9 +76,11 @@ func (m *Member) onLeases(e LeasesRead) {
 	m.leasesKnown, m.stale, m.tidied = true, true, false
 	m.leasesLast, m.leasesShown = m.now, m.leasesBegun
 	m.leasesPause = min(max(2*m.leasesPause, firstPause), m.cfg.Relist)
-	// Finished leases go away in the end. Others go only by hand; a write to them will tell.
+	// Leases go away: finished ones in the end, maybe before this worker saw that they were finished.
+	// A lease that was there a while ago and is not now is gone; one that is new may only be missing from a stale
+	// read.
 	maps.DeleteFunc(m.view, func(shard string, v *viewed) bool {
-		return v.ended() && !present[shard] && v.shown < m.leasesBegun
+		return !present[shard] && m.held[shard] == nil && m.leasesBegunAt >= v.last.Add(m.cfg.Relist/2)
 	})
 }
 
@@ -96,7 +100,15 @@ func (m *Member) know(item Item) *viewed {
 		v = &viewed{since: m.now}
 		m.view[item.Key.Shard] = v
 	}
-	v.item, v.shown = item, m.steps
+	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
+		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
+			v.moved = max(m.now, 1)
+		}
+	}
+	v.item, v.shown, v.last = item, m.steps, m.now
+	if v.ended == 0 && item.Lease.Checkpoint.IsShardEnd() {
+		v.ended = max(m.now, 1)
+	}
 	if v.begun == 0 && item.Lease.Checkpoint.Begun() {
 		v.begun = max(m.now, 1)
 	}
@@ -121,7 +133,7 @@ func (m *Member) open(v *viewed) bool {
 	}
 	for _, parent := range l.Parents {
 		if p := m.view[parent]; p != nil {
-			if !p.ended() {
+			if p.ended == 0 {
 				return false
 			}
 			continue

@@ -101,9 +101,10 @@ func (m *Member) sawPeer(item Item, quiet bool) {
 			}
 		}
 	case item.Counter > p.item.Counter:
-		was := p.item.Worker.State
+		was := p.item.Worker
 		p.item, p.seen = item, m.now
-		if item.Worker.State == was {
+		m.stale = m.stale || !slices.Equal(item.Worker.Wants, was.Wants)
+		if item.Worker.State == was.State {
 			return
 		}
 		m.membershipChanged()
@@ -118,6 +119,7 @@ func (m *Member) sawPeer(item Item, quiet bool) {
 
 func (m *Member) membershipChanged() {
 	m.stale = true
+	m.changedAt = m.now
 	m.lookAgain()
 }
 

@@ -124,8 +124,8 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 		if was.Owner != "" && was.Owner != sender && w.alive(was.Owner) {
 			w.violate("S5 counter", sh.id, sender, "taken from %s, which is alive and has not been fenced", was.Owner)
 		}
-		if is.Owner != "" && is.Owner != sender {
-			w.violate("S5 counter", sh.id, sender, "given to %s", is.Owner)
+		if is.Owner != "" && is.Owner != sender && was.Owner != sender {
+			w.violate("S5 counter", sh.id, sender, "given to %s by a worker that did not own it", is.Owner)
 		}
 		if is.Owner != "" && was.Checkpoint.IsShardEnd() {
 			w.violate("S5 counter", sh.id, sender, "taken after its end")

@@ -21,6 +21,7 @@ const (
 // healing checks what must come true once the faults cease:
 //
 //	L1 owned    every ready shard has a live owner
+//	L2 balanced no worker has two shards more than another
 //	L3 stable   once all is read, no lease moves, no write is refused, and nothing is written but heartbeats
 //	L5 caught   every record is handled and acknowledged, every closed shard is at its end
 //	L6 stop     a clean stop is quick, and leaves every lease free, with all that was handled in its checkpoint
@@ -46,6 +47,7 @@ func (h *healing) begin() {
 	w.after(stopProducing, "quiet", func() { w.stream.quiet = true })
 	w.after(h.slack+quietFrom, "settled", func() {
 		h.caughtUp()
+		h.balanced()
 		h.quiet = true
 	})
 	w.after(h.slack+stopAll, "stop all", func() {
@@ -112,6 +114,31 @@ func (w *world) runs(id string) bool {
 		}
 	}
 	return false
+}
+
+// balanced looks whether no worker has two shards more than another (L2).
+func (h *healing) balanced() {
+	w := h.w
+	counts := map[string]int{}
+	var ids []string
+	for _, host := range w.hosts {
+		if p := host.process; p != nil && p.member != nil {
+			ids = append(ids, p.id)
+		}
+	}
+	for _, sh := range w.stream.shards {
+		if item, found := w.store.lease(sh.id); found && item.Lease.Owner != "" {
+			counts[item.Lease.Owner]++
+		}
+	}
+	for _, a := range ids {
+		for _, b := range ids {
+			if counts[a]-counts[b] > 1 {
+				w.violate("L2 balanced", "", a, "it has %d shards, %s has %d", counts[a], b, counts[b])
+				return
+			}
+		}
+	}
 }
 
 // caughtUp looks whether all was handled (L5).

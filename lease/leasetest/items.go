@@ -31,6 +31,7 @@ func RandomItem(r *rand.Rand, key lease.Key) lease.Item {
 		item.Worker = lease.Worker{
 			State:     oneOf(r, lease.Alive, lease.Leaving, lease.Fenced, lease.Left),
 			Streams:   randomNames(r, 4),
+			Wants:     randomNames(r, 4),
 			MaxShards: r.IntN(1 << 30),
 		}
 	case lease.KindControl:

@@ -1,0 +1,154 @@
+package lease_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// spread is the shards of each worker, most and least.
+func (g *group) spread() (least, most, all int) {
+	least = 1 << 30
+	for _, w := range g.workers {
+		if w.done {
+			continue
+		}
+		least, most, all = min(least, len(w.open)), max(most, len(w.open)), all+len(w.open)
+	}
+	return least, most, all
+}
+
+func (g *group) moves() (n int) {
+	for _, r := range g.reports {
+		var worker, shard string
+		if _, err := fmt.Sscanf(r, "%s took %s", &worker, &shard); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// L2, L3: a worker that joins gets its share from live workers, each shard from just where its former
+// owner stopped, with as few moves as balance needs; then nothing moves.
+func TestJoinBalances(t *testing.T) {
+	g := newGroup(t, shards(100)...)
+	first := g.join("w0")
+	g.pass(10 * time.Second)
+	for shard := range first.open {
+		g.ack(first, shard, "4711")
+	}
+	taken := g.moves()
+	for i := 1; i < 10; i++ {
+		g.join(fmt.Sprintf("w%d", i))
+		g.pass(10 * time.Minute)
+		least, most, all := g.spread()
+		if most-least > 1 || all != 100 {
+			t.Fatalf("%d workers: from %d to %d shards each, %d in all", i+1, least, most, all)
+		}
+		// The new worker's share is what had to move.
+		if moved := g.moves() - taken; moved != 100/(i+1) {
+			t.Errorf("%d moves to balance %d workers, %d are needed", moved, i+1, 100/(i+1))
+		}
+		taken = g.moves()
+	}
+	for _, w := range g.workers[1:] {
+		for shard, o := range w.open {
+			if o.Position != after(t, "4711") {
+				t.Errorf("%s goes on after %v, want the last ack of its former owner", shard, o.Position)
+			}
+		}
+	}
+	g.pass(time.Hour)
+	if g.moves() != taken {
+		t.Errorf("%d moves while nobody joins or leaves", g.moves()-taken)
+	}
+}
+
+// A lease that was moved for balance rests for a minute, whoever joins.
+func TestMovedLeaseRests(t *testing.T) {
+	g := newGroup(t, shards(4)...)
+	g.join("w0")
+	g.pass(10 * time.Second)
+	tokens := map[string]lease.Time{}
+	owner := map[string]string{}
+	for i := range 600 {
+		if i == 5 || i == 15 || i == 25 {
+			g.join(fmt.Sprintf("w%d", i))
+		}
+		for _, it := range g.leases() {
+			shard := it.Key.Shard
+			if was := owner[shard]; was != "" && was != it.Lease.Owner {
+				if last, moved := tokens[shard]; moved && g.now.Sub(last) < time.Minute-2*time.Second {
+					t.Errorf("%s moved again after %v", shard, g.now.Sub(last))
+				}
+				tokens[shard] = g.now
+			}
+			owner[shard] = it.Lease.Owner
+		}
+		g.pass(500 * time.Millisecond)
+	}
+	if least, most, all := g.spread(); least != 1 || most != 1 || all != 4 {
+		t.Errorf("from %d to %d shards each, %d in all; want 1 each", least, most, all)
+	}
+}
+
+// The receiver of a hand-over that crashes before it claims is no loss: its lease is taken after the failover
+// time.
+func TestReceiverCrashes(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(10 * time.Second)
+	b := g.join("b")
+	for len(a.open) == 2 { // until the lease is on its way
+		g.pass(100 * time.Millisecond)
+	}
+	g.pass(time.Minute, b)
+	if len(a.open) != 2 {
+		t.Errorf("a has %d shards, want both back", len(a.open))
+	}
+}
+
+// A worker is not asked for more than its bound.
+func TestBalanceRespectsMaxShards(t *testing.T) {
+	g := newGroup(t, shards(9)...)
+	g.join("a")
+	g.pass(10 * time.Second)
+	b := g.join("b", func(c *lease.MemberConfig) { c.MaxShards = 2 })
+	c := g.join("c")
+	g.pass(10 * time.Minute)
+	if len(b.open) != 2 || len(c.open) < 3 {
+		t.Errorf("b has %d shards, c %d; want 2, and 3 or 4", len(b.open), len(c.open))
+	}
+}
+
+func TestBalancePlan(t *testing.T) {
+	worker := func(id string, shards ...string) (lease.Candidate, []string) {
+		return lease.Candidate{ID: id, Held: len(shards)}, shards
+	}
+	owned := map[string][]string{}
+	var candidates []lease.Candidate
+	for id, n := range map[string]int{"a": 7, "b": 2, "c": 0} {
+		var shards []string
+		for i := range n {
+			shards = append(shards, fmt.Sprintf("%s-%d", id, i))
+		}
+		c, list := worker(id, shards...)
+		candidates, owned[id] = append(candidates, c), list
+	}
+	moves := lease.Balance(owned, candidates)
+	if len(moves) != 4 {
+		t.Fatalf("%d moves: %v; 4 make 3 each", len(moves), moves)
+	}
+	for _, m := range moves {
+		if m.From != "a" {
+			t.Errorf("%v: a has too many", m)
+		}
+	}
+	// Resting leases stay: only one of a's may move.
+	owned["a"] = owned["a"][:1]
+	if moves := lease.Balance(owned, candidates); len(moves) != 1 || moves[0].Shard != owned["a"][0] {
+		t.Errorf("moves %v, want the one that may", moves)
+	}
+}
