@@ -16,7 +16,7 @@ func TestStatsAndHealthBeforeDuringAndAfterRun(t *testing.T) {
 		r := newRiver(t, local.Config{}, 2)
 		r.fill(10, 5, 0)
 		release := make(chan struct{})
-		w := r.start("anna", func(_ context.Context, record *Record) error {
+		w := r.prepare("anna", func(_ context.Context, record *Record) error {
 			if record.Shard == "shardId-000000000000" {
 				<-release
 			}
@@ -29,6 +29,7 @@ func TestStatsAndHealthBeforeDuringAndAfterRun(t *testing.T) {
 		if err := w.Health(); !errors.Is(err, engine.ErrNotMember) {
 			t.Errorf("health before: %v", err)
 		}
+		r.launch(w)
 		elapse(5 * time.Second)
 		s := w.Stats()
 		if err := w.Health(); err != nil || !strings.HasPrefix(s.Worker, "anna@") || s.Suspended || s.StoreError != nil || s.Buffered <= 0 || s.BufferedPeak < s.Buffered {
