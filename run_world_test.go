@@ -349,8 +349,9 @@ func elapse(d time.Duration) {
 	synctest.Wait()
 }
 
-// bubble is a test on virtual time.
+// bubble is a test on virtual time, beside the others.
 func bubble(t *testing.T, f func(*testing.T)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, f)
 }
