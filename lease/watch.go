@@ -41,6 +41,9 @@ func (m *Member) onMembers(e MembersRead) {
 	}
 	m.membersAsked = false
 	m.membersNext = m.now.Add(m.cfg.Watch)
+	if m.now < m.settleAt {
+		m.membersNext = m.settleAt
+	}
 	if e.Err != nil {
 		m.membersRetry = m.membersNext
 		return
