@@ -110,6 +110,43 @@ func TestReceiverCrashes(t *testing.T) {
 	}
 }
 
+// A lease that is handed over to a worker which has just begun to leave, and takes its time, does not
+// wait for it. The race is written into the store by hand.
+func TestReceiverLeaves(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(10 * time.Second)
+	b := g.join("b")
+	g.pass(10 * time.Second)
+	b.slow = true
+	g.step(b, lease.Stop{})
+	var handed string
+	for shard := range a.open {
+		handed = shard
+	}
+	for _, key := range []lease.Key{lease.LeaseKey("orders", handed), lease.ControlKey()} {
+		item, err := g.store.Get(t.Context(), "g", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := item
+		next.Counter++
+		if key.Kind == lease.KindLease {
+			next.Lease.Owner = "b"
+		}
+		if _, err := g.store.Write(t.Context(), "g", lease.Write{Op: lease.Update, Item: next, Counter: item.Counter, Owner: item.Lease.Owner}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.pass(5 * time.Second)
+	if b.done {
+		t.Fatal("b has left, with a handler running")
+	}
+	if got := g.lease(handed).Owner; got != "a" {
+		t.Errorf("the lease is %q's, want a's", got)
+	}
+}
+
 // A worker is not asked for more than its bound.
 func TestBalanceRespectsMaxShards(t *testing.T) {
 	g := newGroup(t, shards(9)...)

@@ -286,6 +286,8 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 		m.hold(e.Item, w.w.Owner)
 	case w.purpose == forLease && e.Outcome == Landed:
 		m.do(Report{Kind: Resharded, Shard: shard, Position: e.Item.Lease.Checkpoint})
+	case h == nil && w.purpose == forRelease && e.Outcome == Landed:
+		m.bump = true // it was handed over to this worker, which leaves
 	case h == nil || w.purpose < forCheckpoint || w.purpose > forFinish:
 	case e.Outcome == Landed:
 		m.onHeldWritten(w, h, e.Item)

@@ -2,7 +2,11 @@ package lease
 
 // take takes the free leases that the plan gives to this worker.
 func (m *Member) take() {
-	if !m.stale || m.phase != active || !m.leasesKnown || m.suspended() {
+	if !m.stale || m.phase == joining || !m.leasesKnown || m.suspended() {
+		return
+	}
+	if m.phase == leaving {
+		m.refuse()
 		return
 	}
 	if m.membersLast < m.settleAt {
@@ -59,6 +63,18 @@ func (m *Member) take() {
 	}
 	if elsewhere {
 		m.leasesNext = min(m.leasesNext, m.leasesLast.Add(m.leasesPause))
+	}
+}
+
+// refuse gives back what was handed over to this worker while it began to leave.
+func (m *Member) refuse() {
+	m.stale = false
+	for _, shard := range m.viewedShards() {
+		if v := m.view[shard]; m.ownerOf(v) == mine && m.held[shard] == nil {
+			free := v.item
+			free.Lease.Owner = ""
+			m.start(forRelease, update(v.item, free))
+		}
 	}
 }
 

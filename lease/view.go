@@ -34,7 +34,7 @@ func (m *Member) lookAgain() {
 }
 
 func (m *Member) readLeases() {
-	if m.leasesAsked || m.phase != active {
+	if m.leasesAsked || m.phase == joining {
 		return
 	}
 	due := m.leasesNext
