@@ -169,7 +169,7 @@ func (m *Member) rivals() []string {
 		ids = append(ids, m.cfg.ID)
 	}
 	for id, p := range m.peers {
-		if p.item.Worker.State == Alive && p.reads(m.cfg.Stream) {
+		if m.rival(p) {
 			ids = append(ids, id)
 		}
 	}
@@ -177,11 +177,22 @@ func (m *Member) rivals() []string {
 	return ids
 }
 
+func (m *Member) rival(p *peer) bool {
+	return p.item.Worker.State == Alive && p.reads(m.cfg.Stream)
+}
+
 // lowest says whether this worker is the one that tidies up for all. Two may think so for a while:
 // all that it does is idempotent.
 func (m *Member) lowest() bool {
-	ids := m.rivals()
-	return m.phase == active && ids[0] == m.cfg.ID
+	if m.phase != active {
+		return false
+	}
+	for id, p := range m.peers {
+		if id < m.cfg.ID && m.rival(p) {
+			return false
+		}
+	}
+	return true
 }
 
 // standing is what an owner's name on a lease means.
