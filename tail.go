@@ -65,9 +65,6 @@ func (c TailConfig) Validate() error {
 		fault("From", "%v: nothing comes after the end of a shard", c.From)
 	}
 	at, isTime := c.From.Timestamp()
-	if isTime && at.Before(time.Unix(0, 0)) {
-		fault("From", "%v lies before 1970", c.From)
-	}
 	if isTime && !c.To.IsZero() && !at.Before(c.To) {
 		fault("To", "%v is not after From, %v", c.To, at)
 	}
