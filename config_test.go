@@ -27,6 +27,9 @@ func TestValidateAccepts(t *testing.T) {
 		"a time":        func(c *Config) { c.Start = AtTimestamp(time.Unix(1, 0)) },
 		"least of all":  func(c *Config) { c.MaxBuffered, c.FailoverTime = 16<<20, time.Second },
 		"least periods": func(c *Config) { c.PollInterval, c.CheckpointInterval = 200*time.Millisecond, 100*time.Millisecond },
+		"per shard":     func(c *Config) { c.Order = PerShard() },
+		"per key":       func(c *Config) { c.Order, c.MaxInFlight = PerKey(1), 1 },
+		"most per key":  func(c *Config) { c.Order = PerKey(1024) },
 		"longest group": func(c *Config) { c.Group = strings.Repeat("g", 255) },
 	} {
 		c := valid()
@@ -57,6 +60,10 @@ func TestValidateRefuses(t *testing.T) {
 		{"Worker", func(c *Config) { c.Worker = strings.Repeat("w", 129) }},
 		{"Handler", func(c *Config) { c.Handler = nil }},
 		{"Store", func(c *Config) { c.Store = nil }},
+		{"Order", func(c *Config) { c.Order = PerKey(0) }},
+		{"Order", func(c *Config) { c.Order = PerKey(-1) }},
+		{"Order", func(c *Config) { c.Order = PerKey(1025) }},
+		{"MaxInFlight", func(c *Config) { c.MaxInFlight = -1 }},
 		{"Start", func(c *Config) { c.Start = after }},
 		{"Start", func(c *Config) { c.Start = lease.ShardEnd() }},
 		{"OnTrimmed", func(c *Config) { c.OnTrimmed = 2 }},
@@ -83,7 +90,7 @@ func TestValidateRefuses(t *testing.T) {
 
 func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 	err := Config{
-		Worker: "/", Start: lease.ShardEnd(), OnTrimmed: -1, MaxShards: -1, MaxBuffered: 1, CheckpointInterval: 1,
+		Worker: "/", Order: PerKey(0), MaxInFlight: -1, Start: lease.ShardEnd(), OnTrimmed: -1, MaxShards: -1, MaxBuffered: 1, CheckpointInterval: 1,
 		PollInterval: 1, FailoverTime: 1, HandlerTimeout: -1, DrainTimeout: -1,
 	}.Validate()
 	var fields []string
@@ -91,7 +98,7 @@ func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 		field, _, _ := strings.Cut(line, ":")
 		fields = append(fields, field)
 	}
-	const want = "Group Stream Worker Handler Store Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
+	const want = "Group Stream Worker Handler Store Order MaxInFlight Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("faults of\n%s, want\n%s", got, want)
 	}
@@ -99,11 +106,11 @@ func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	c := Config{}.withDefaults()
-	if c.MaxBuffered != 64<<20 || c.CheckpointInterval != 5*time.Second || c.PollInterval != time.Second ||
+	if c.MaxInFlight != 10_000 || c.MaxBuffered != 64<<20 || c.CheckpointInterval != 5*time.Second || c.PollInterval != time.Second ||
 		c.FailoverTime != 6*time.Second || c.DrainTimeout != 20*time.Second || c.HandlerTimeout != 0 || c.Logger == nil {
 		t.Errorf("%+v", c)
 	}
-	if c.OnTrimmed != Continue || c.Start != TrimHorizon() {
+	if c.OnTrimmed != Continue || c.Start != TrimHorizon() || c.Order != PerShard() {
 		t.Errorf("%+v", c)
 	}
 }

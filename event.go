@@ -26,9 +26,9 @@ const (
 	EventFinished EventKind = "finished"  // Shard was handled to its end
 	EventNewShard EventKind = "new shard" // Shard got its lease
 
-	EventRetrying EventKind = "retrying" // a record of Shard failed 5 times, and goes on being tried: Err
-	EventStuck    EventKind = "stuck"    // Shard cannot be read, and is tried again: Err
-	EventMoving   EventKind = "moving"   // Shard, retrying or stuck before, moves again
+	EventRetrying EventKind = "retrying" // a record of Shard failed 5 times, and goes on being tried: Err; others may do so too
+	EventStuck    EventKind = "stuck"    // Shard cannot be read, and is tried again, or waits for one record at MaxInFlight: Err
+	EventMoving   EventKind = "moving"   // Shard, retrying or stuck before, moves again: no record is retried
 	EventTrimmed  EventKind = "trimmed"  // records of Shard after Position passed their retention unread
 
 	EventStoreTrouble EventKind = "store trouble" // the lease store does not answer: Err

@@ -11,13 +11,15 @@ import (
 //
 //   - nil: the record is handled. The checkpoint may pass it.
 //   - any other error, or a panic: the same record is tried again, after a pause that doubles from
-//     100 ms to 30 s, for ever. The records behind it in the shard wait. Nothing is skipped.
+//     100 ms to 30 s, for ever. The records behind it in the shard wait (with PerKey, those of its key).
+//     Nothing is skipped.
 //   - RetryAfter(d, err): as an error, but the pause is d.
 //   - Stop(err): the consumer stops in order, the record stays unhandled, and Run returns err.
 //     So it does if the handler calls runtime.Goexit, as t.FailNow does.
 //
-// One record of a shard is handled at a time, in the order of sequence numbers; shards run beside each
-// other, so Handle is called from several goroutines. The context is not cancelled when Run's is: only
+// One record of a shard is handled at a time, in the order of sequence numbers; with Config.Order PerKey(n)
+// up to n records of a shard, but one record of a partition key at a time, in that order. Shards run beside
+// each other, so Handle is called from several goroutines in any case. The context is not cancelled when Run's is: only
 // when the shard's lease is lost (the cause is ErrLeaseLost), when DrainTimeout is over (ErrDraining) or
 // HandlerTimeout is (ErrHandlerTimeout).
 type Handler interface {

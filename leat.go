@@ -14,8 +14,8 @@
 //
 // Every record is handled at least once: a checkpoint never passes a record whose handler has not
 // returned nil. Records of one partition key are handled one at a time, in order, also across workers,
-// failovers, splits and merges. A clean stop repeats nothing; a crash repeats what came after the
-// last checkpoint. A worker that cannot prove that a shard is its own starts no handler for it.
+// failovers, splits and merges. A clean stop repeats nothing (with PerKey: nothing but what was handled above
+// a record that was not); a crash repeats what came after the last checkpoint. A worker that cannot prove that a shard is its own starts no handler for it.
 //
 // A handler that is paused inside its own side effect can still overlap with the next owner of its
 // shard. A sink that keeps the highest Record.Token per shard and refuses lower ones closes that gap.
@@ -120,6 +120,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 			return c.cfg.Handler.Handle(ctx, (*Record)(r))
 		},
 		Budget:             c.budget,
+		AtOnce:             c.cfg.Order.atOnce(),
+		MaxInFlight:        c.cfg.Order.inFlight(c.cfg.MaxInFlight),
 		HaltOnTrimmed:      c.cfg.OnTrimmed == Halt,
 		MaxShards:          c.cfg.MaxShards,
 		CheckpointInterval: c.cfg.CheckpointInterval,

@@ -27,14 +27,14 @@ type Stats struct {
 // ShardStats is where a shard stands.
 type ShardStats struct {
 	Shard    string
-	Position Position      // every record up to it is handled
+	Position Position      // every record up to it is handled; with PerKey, some above it too
 	Token    int64         // Record.Token of this epoch
 	Handled  int64         // records, since this worker took the shard
 	Queued   int           // records read and not yet handled
 	Behind   time.Duration // how far the last answer was behind the newest record; 0 at the tip
 	Read     time.Time     // when that answer came; zero before the first
-	Attempt  int           // tries of the record at the head; 0 if none is being handled
-	Error    error         // of the last try
+	Attempt  int           // tries of the oldest record that is not handled; 0 if none is being handled
+	Error    error         // of its last try
 	Why      string        // what the shard is doing, or waiting for, in words
 }
 

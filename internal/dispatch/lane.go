@@ -1,11 +1,10 @@
-// Package dispatch brings the records of a shard to the handler: one at a time, in order, tried again
-// until they are handled, within the process's byte budget.
+// Package dispatch brings the records of a shard to the handler, in order, tried again until they are
+// handled, within the process's byte budget.
 package dispatch
 
 import (
 	"context"
-	"errors"
-	"runtime/debug"
+	"fmt"
 	"sync"
 	"time"
 
@@ -27,22 +26,22 @@ type LaneConfig struct {
 	Handle  func(context.Context, *record.Record) error
 	Timeout time.Duration // of one call of Handle; 0 is no bound
 
+	// AtOnce is how many records are handled at one time, never two of one partition key; 0 is 1.
+	AtOnce int
+	// MaxInFlight bounds the records above the watermark. 1, and 0, is order per shard: no record is looked at
+	// before the one before it is handled, so that there is nothing for keys to order.
+	MaxInFlight int
+
 	// Give is called with the bytes that are no longer held.
 	Give func(int64)
 	// Ended is called once, when every record up to the shard's end is handled.
 	Ended func()
-	// Notice is called when a record has failed noticeAfter times, and, with nil, when it is handled after all.
+	// Notice is called when a record has failed noticeAfter times, or when the shard has waited for
+	// the record at its head (a *HeadError); and, with nil, when nothing of that holds any more.
 	Notice func(error)
 	// Stopped is called when the handler asked for the consumer to stop.
 	Stopped func(error)
 }
-
-// The pauses between two tries of a record, and the number of tries after which people hear of it.
-const (
-	firstPause  = 100 * time.Millisecond
-	longestTry  = 30 * time.Second
-	noticeAfter = 5
-)
 
 // readAhead is how many batches wait at most while another one is handled. The byte budget is the
 // bound that counts; this one keeps a quiet shard's memory small.
@@ -50,58 +49,69 @@ const readAhead = 2
 
 // Lane is one shard's way to the handler for one epoch of its lease. Push and Room belong to the
 // shard's reader; Run to a goroutine of its own; the rest is for anybody.
+//
+// Records lie in the queue until a worker looks at them: it takes them one by one, in the shard's order, as
+// calls (see call). So order per shard and order per key are the same lane with other bounds.
 type Lane struct {
-	cfg    LaneConfig
-	ctx    context.Context // of the handlers
-	cancel context.CancelCauseFunc
-	stop   chan struct{} // closed: start no further handler
-	done   chan struct{} // closed: no handler runs, and none will
-	wake   chan struct{} // the queue or its end changed; one slot
+	cfg     LaneConfig
+	ctx     context.Context // of the handlers
+	cancel  context.CancelCauseFunc
+	stop    chan struct{} // closed: start no further handler
+	done    chan struct{} // closed: no handler runs, and none will
+	workers sync.WaitGroup
+	telling sync.Mutex // one Notice at a time; taken before mu
 
 	mu       sync.Mutex
-	room     chan struct{} // closed when there may be room
-	tracker  *Tracker
-	queue    []*batch
-	last     lease.Position // of the last record that was queued and not dropped
+	room     chan struct{}  // closed when there may be room
+	queue    []*batch       // all but the first have records that were not looked at
+	calls    calls          // the records that were, above the watermark
+	tracker  *Tracker       // has the same records
+	last     lease.Position // of the last record that was read and not dropped
 	rewind   bool           // the reader has to read again after last; never together with ended
 	ended    bool           // the reader saw the shard's end
 	stopping bool
+	halted   bool // the handler asked for a stop, or ended its goroutine
+	over     bool // the shard has ended, and all of it is handled
 	inert    bool // acks no longer count
-	state    LaneState
 
-	// given is what the handler gets: a copy, so that a handler that changes its record changes neither
-	// the next try nor the bytes that are given back. Only Run touches it.
-	given record.Record
-}
+	work    *sync.Cond // there may be a call for a worker, or an end
+	started int        // workers
+	idle    int        // of these
+	waking  bool       // one of them was woken, and has not looked yet
+	gated   int        // workers that wait for the gate
 
-type batch struct {
-	records []record.Record
-	next    int
+	handled int64
+	queued  int
 	freed   int64 // bytes of handled records that were not given back yet
+	trouble trouble
 }
 
-// LaneState is where a lane stands, for people.
+// LaneState is where a lane stands, for people. The head is the oldest record that is not handled.
 type LaneState struct {
 	Handled   int64     // records
-	Queued    int       // records read and not yet handled, the running one included
-	Running   time.Time // when the running handler was called; zero if none runs
-	Attempt   int       // of the record at the head
+	Queued    int       // records read and not yet handled, the running ones included
+	Running   time.Time // when the handler was called that has the head; zero if none has
+	Attempt   int       // of the head
 	Err       error     // of its last try
 	Suspended bool      // waits for the gate
+	Full      bool      // MaxInFlight holds the records behind up, until the head is handled
+	Above     int       // records above the head that are handled
 }
 
 // NewLane returns a lane that begins after cfg.Start. Values of ctx reach the handlers, its cancellation
 // does not.
 func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
+	cfg.AtOnce, cfg.MaxInFlight = max(1, cfg.AtOnce), max(1, cfg.MaxInFlight)
 	l := &Lane{
 		cfg:     cfg,
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
-		wake:    make(chan struct{}, 1),
 		room:    make(chan struct{}),
+		calls:   calls{ofKey: map[string]*call{}},
 		tracker: NewTracker(cfg.Start),
 		last:    cfg.Start,
 	}
+	l.work = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return l
 }
@@ -140,235 +150,27 @@ func (l *Lane) Push(records []record.Record, end bool) {
 		return
 	}
 	if len(records) > 0 {
-		l.queue = append(l.queue, &batch{records: records})
+		l.queue = append(l.queue, &batch{records: records, left: len(records)})
 		l.last = positionOf(&records[len(records)-1])
-		l.state.Queued += len(records)
+		l.queued += len(records)
 	}
 	l.ended = l.ended || end
-	l.mu.Unlock()
-	l.signal()
-}
-
-// DropTail frees about want bytes of records that no handler has seen, from the newest on, and returns
-// how many it freed. The reader reads them again later.
-func (l *Lane) DropTail(want int64) (freed int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.queue) > 0 && freed < want {
-		b := l.queue[len(l.queue)-1]
-		end := len(b.records)
-		for ; end > b.next && freed < want; end-- {
-			freed += b.records[end-1].Size()
-			b.records[end-1] = record.Record{}
-			l.state.Queued--
-		}
-		l.rewind = l.rewind || end < len(b.records)
-		b.records = b.records[:end]
-		if end > 0 && !handled(&b.records[end-1]) {
-			break // enough is freed, or the handler has the last one
-		}
-		freed += b.freed
-		l.queue = l.queue[:len(l.queue)-1]
-	}
-	if l.rewind {
-		l.ended = false
-		l.roomChanged()
-		l.last = l.tracker.Watermark()
-		if n := len(l.queue); n > 0 {
-			records := l.queue[n-1].records
-			l.last = positionOf(&records[len(records)-1])
-		}
-	}
-	return freed
-}
-
-// Run handles records until the lane is stopped or the shard has ended and all of it is handled. A
-// handler that ends the goroutine (runtime.Goexit) ends it too: what follows Run must be deferred.
-func (l *Lane) Run() {
-	defer close(l.done)
-	for {
-		r, ok := l.next()
-		if !ok || !l.handle(r) {
-			return
-		}
-	}
-}
-
-// next waits for the next record. It stays in its batch, at batch.next-1, until it is handled.
-func (l *Lane) next() (*record.Record, bool) {
-	for {
-		l.mu.Lock()
-		if l.stopping {
-			l.mu.Unlock()
-			return nil, false
-		}
-		if len(l.queue) > 0 && l.queue[0].next < len(l.queue[0].records) {
-			b := l.queue[0]
-			r := &b.records[b.next]
-			b.next++
-			l.mu.Unlock()
-			return r, true
-		}
-		if l.ended {
-			l.tracker.End()
-			l.mu.Unlock()
-			l.cfg.Ended()
-			return nil, false
-		}
-		l.mu.Unlock()
-		select {
-		case <-l.wake:
-		case <-l.stop:
-		}
-	}
-}
-
-// handle tries one record until it is handled; false if the lane stops before.
-func (l *Lane) handle(r *record.Record) bool {
-	l.mu.Lock()
-	handle := l.tracker.Add(positionOf(r))
-	l.mu.Unlock()
-	pause := firstPause
-	for attempt := 1; ; attempt++ {
-		if !l.mayStart(attempt) {
-			return false
-		}
-		l.given = *r
-		l.given.Attempt = attempt
-		err := l.call(&l.given)
-		if err == nil {
-			on := l.ack(r, handle)
-			if on && attempt > noticeAfter {
-				l.cfg.Notice(nil)
-			}
-			return on
-		}
-		l.failed(err)
-		if stop, ok := errors.AsType[*StopError](err); ok {
-			l.cfg.Stopped(stop.Err)
-			<-l.stop
-			return false
-		}
-		if attempt == noticeAfter {
-			l.cfg.Notice(err)
-		}
-		wait := pause
-		pause = min(2*pause, longestTry)
-		if after, ok := errors.AsType[*RetryAfterError](err); ok {
-			wait = after.Pause
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-l.stop:
-			timer.Stop()
-			return false
-		}
-	}
-}
-
-// mayStart waits until the worker can prove that the shard is its own. The last look at the gate is
-// the last thing before the handler.
-func (l *Lane) mayStart(attempt int) bool {
-	for {
-		changed := l.cfg.Gate.Changed()
-		open := l.cfg.Gate.Open()
-		l.mu.Lock()
-		if l.stopping {
-			l.mu.Unlock()
-			return false
-		}
-		l.state.Suspended = !open
-		if open {
-			l.state.Attempt = attempt
-			l.state.Running = time.Now()
-			l.mu.Unlock()
-			return true
-		}
-		l.mu.Unlock()
-		select {
-		case <-changed:
-		case <-l.stop:
-			return false
-		}
-	}
-}
-
-// call calls the handler; a panic is an error. A handler can also end the goroutine, as t.FailNow does in
-// a test: nobody is left to try again, so the consumer stops, rather than to hold a shard that nobody reads.
-func (l *Lane) call(r *record.Record) (err error) {
-	ctx := l.ctx
-	if l.cfg.Timeout > 0 {
-		timed, cancel := context.WithTimeoutCause(ctx, l.cfg.Timeout, ErrHandlerTimeout)
-		defer cancel()
-		ctx = timed
-	}
-	returned := false
-	defer func() {
-		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
-		} else if !returned {
-			l.failed(ErrHandlerExited)
-			l.cfg.Stopped(ErrHandlerExited)
-		}
-	}()
-	err = l.cfg.Handle(ctx, r)
-	returned = true
-	return err
-}
-
-func (l *Lane) failed(err error) {
-	l.mu.Lock()
-	l.state.Err = err
-	l.state.Running = time.Time{}
+	l.wake()
 	l.mu.Unlock()
 }
 
-// ack counts a record as handled, unless the lane is over. It returns whether to go on.
-func (l *Lane) ack(r *record.Record, handle Handle) bool {
-	size := r.Size()
-	l.mu.Lock()
-	if l.inert {
-		l.mu.Unlock()
-		return false
-	}
-	l.tracker.Ack(handle)
-	l.state.Handled++
-	l.state.Queued--
-	l.state.Attempt, l.state.Err, l.state.Running = 0, nil, time.Time{}
-	b := l.queue[0]
-	*r = record.Record{} // its bytes are free, though the batch is not; see handled
-	b.freed += size
-	give := int64(0)
-	if b.next == len(b.records) {
-		give, b.freed = b.freed, 0
-		l.queue[0] = nil
-		l.queue = l.queue[1:]
-		l.roomChanged()
-	} else if b.freed >= giveAtLeast {
-		give, b.freed = b.freed, 0
-	}
-	l.mu.Unlock()
-	if give > 0 {
-		l.cfg.Give(give)
-	}
-	return true
-}
-
-// giveAtLeast keeps small records from taking the budget's lock one by one.
-const giveAtLeast = 64 << 10
-
-// Drain starts no further handler. Done tells when the running one has returned.
+// Drain starts no further handler. Done tells when the running ones have returned.
 func (l *Lane) Drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.stopping {
 		l.stopping = true
 		close(l.stop)
+		l.work.Broadcast()
 	}
 }
 
-// Cancel drains, and cancels the running handler's context with this cause.
+// Cancel drains, and cancels the running handlers' contexts with this cause.
 func (l *Lane) Cancel(cause error) {
 	l.Drain()
 	l.cancel(cause)
@@ -387,11 +189,12 @@ func (l *Lane) Close() {
 	l.cancel(nil)
 	l.mu.Lock()
 	l.inert = true
-	held := int64(0)
+	held := l.freed + l.calls.clear()
 	for _, b := range l.queue {
-		held += b.freed + sizeOf(b.records)
+		held += sizeOf(b.records[b.next:])
 	}
-	l.queue, l.state.Queued = nil, 0
+	l.queue, l.queued, l.freed = nil, 0, 0
+	l.trouble.stop()
 	l.mu.Unlock()
 	if held > 0 {
 		l.cfg.Give(held)
@@ -412,7 +215,20 @@ func (l *Lane) Watermark() lease.Position {
 func (l *Lane) State() LaneState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.state
+	s := LaneState{Handled: l.handled, Queued: l.queued, Suspended: l.gated > 0, Full: l.full(), Above: l.above()}
+	if head := l.calls.oldest; head != nil {
+		s.Running, s.Attempt, s.Err = head.running, head.attempt, head.err
+	}
+	return s
+}
+
+// above is how many records above the head are handled.
+func (l *Lane) above() int { return l.tracker.InFlight() - l.tracker.Unacked() }
+
+// full says whether records wait only since there are too many above the watermark. Order per shard is
+// never full: there the records wait for their turn.
+func (l *Lane) full() bool {
+	return l.cfg.MaxInFlight > 1 && l.tracker.InFlight() >= l.cfg.MaxInFlight && l.unseen() != nil
 }
 
 // roomChanged wakes Room; the caller holds the lock.
@@ -421,27 +237,10 @@ func (l *Lane) roomChanged() {
 	l.room = make(chan struct{})
 }
 
-func (l *Lane) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
+// HeadError says that a shard waits for its oldest record that is not handled.
+type HeadError struct{ Above int }
 
-func sizeOf(records []record.Record) (n int64) {
-	for i := range records {
-		if !handled(&records[i]) {
-			n += records[i].Size()
-		}
-	}
-	return n
-}
-
-// handled says whether a queued record was handled: those were emptied.
-func handled(r *record.Record) bool { return r.SequenceNumber == "" }
-
-// positionOf is the position after a record. A record with a bad sequence number does not get this far.
-func positionOf(r *record.Record) lease.Position {
-	p, _ := r.Position()
-	return p
+// Error implements error.
+func (e *HeadError) Error() string {
+	return fmt.Sprintf("waiting for the record at the head: %d records above it are handled", e.Above)
 }

@@ -18,7 +18,7 @@ type Tracker struct {
 	ended     bool // nothing more enters
 }
 
-// Handle names a position in its Tracker. Handles count up from 0 and are never used again.
+// Handle names a position in its Tracker. Handles count up from 0; only one that was retracted is used again.
 type Handle uint64
 
 type slot struct {
@@ -62,6 +62,22 @@ func (t *Tracker) Ack(h Handle) (moved bool) {
 		t.head++
 	}
 	return true
+}
+
+// Retract takes the newest position out again, so that it may enter once more. It must be there and not be
+// acknowledged, and nobody may acknowledge its handle any more.
+func (t *Tracker) Retract() {
+	t.tail--
+	t.open--
+	*t.at(t.tail) = slot{}
+}
+
+// Last is the newest position that entered and was not retracted; the watermark if there is none above it.
+func (t *Tracker) Last() lease.Position {
+	if t.head == t.tail {
+		return t.watermark
+	}
+	return t.at(t.tail - 1).position
 }
 
 // End says that the shard was read to its end: no position enters any more.

@@ -38,6 +38,9 @@ type Config struct {
 	Handle func(context.Context, *record.Record) error
 	Budget *dispatch.Budget
 
+	AtOnce      int // records of a shard that are handled at one time; see dispatch.LaneConfig
+	MaxInFlight int // records of a shard above its watermark; 1 is order per shard
+
 	HaltOnTrimmed      bool
 	MaxShards          int
 	CheckpointInterval time.Duration

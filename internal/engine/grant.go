@@ -32,8 +32,8 @@ type grant struct {
 	ended  bool // the epoch is over; only a handler is still running
 }
 
-// openGrant begins to read a shard and to hand it out. Records of a shard are handled one at a time
-// also across epochs: an older epoch's handler that has not returned is waited for.
+// openGrant begins to read a shard and to hand it out. The order holds also across epochs: an older
+// epoch's handlers that have not returned are waited for.
 func (l *loop) openGrant(a lease.Open) {
 	e := l.engine
 	ctx, cancel := context.WithCancel(l.ctx)
@@ -47,12 +47,16 @@ func (l *loop) openGrant(a lease.Open) {
 		Gate:    e.proof,
 		Handle:  e.cfg.Handle,
 		Timeout: e.cfg.HandlerTimeout,
-		Give:    share.Give,
+		AtOnce:  e.cfg.AtOnce, MaxInFlight: e.cfg.MaxInFlight,
+		Give: share.Give,
 		Ended: func() {
 			l.post(lease.Acked{Shard: a.Shard, Token: a.Token, Position: lease.ShardEnd()})
 		},
 		Notice: func(err error) {
 			kind := Retrying
+			if _, full := errors.AsType[*dispatch.HeadError](err); full {
+				kind = Stuck
+			}
 			if err == nil {
 				kind = Moving
 			}
@@ -194,8 +198,8 @@ func (g *grant) notice(n fetch.Notice) {
 	}
 }
 
-// drain starts no further handler and waits for the running one; if it takes too long its context is
-// cancelled, and a little later its ack no longer counts. The member is always answered.
+// drain starts no further handler and waits for the running ones; if they take too long their contexts are
+// cancelled, and a little later their acks no longer count. The member is always answered.
 func (l *loop) drain(g *grant) {
 	g.lane.Drain()
 	g.cancel()

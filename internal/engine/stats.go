@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leatstream/leat/internal/dispatch"
 	"github.com/leatstream/leat/lease"
 )
 
@@ -27,7 +28,7 @@ type ShardStats struct {
 	Queued   int            // records read and not handled
 	Behind   time.Duration  // of the last answer read
 	Read     time.Time      // when that came
-	Running  time.Time      // when the running handler was called
+	Running  time.Time      // when the handler was called that has the record at the head
 	Attempt  int            // of the record at the head
 	Err      error          // of its last try
 	Why      string         // what the shard is doing, or waiting for
@@ -46,27 +47,41 @@ func (e *Engine) Stats() Stats {
 			Shard: g.shard, Token: g.token, Position: g.lane.Watermark(),
 			Handled: lane.Handled, Queued: lane.Queued,
 			Behind: g.behind, Read: g.read, Running: lane.Running, Attempt: lane.Attempt, Err: lane.Err,
-			Why: g.why(lane.Running, lane.Attempt, lane.Err, lane.Suspended),
+			Why: g.why(lane),
 		})
 	}
 	return s
 }
 
 // why says what a shard is doing, the most telling thing first.
-func (g *grant) why(running time.Time, attempt int, err error, suspended bool) string {
+func (g *grant) why(lane dispatch.LaneState) string {
+	head := whyHead(lane)
 	switch {
 	case g.waits:
 		return "waiting for a handler of an earlier epoch to return"
-	case suspended:
+	case lane.Suspended:
 		return "suspended: the worker cannot prove its lease, the store does not answer"
-	case err != nil && running.IsZero():
-		return fmt.Sprintf("retrying a record after attempt %d: %v", attempt, err)
-	case !running.IsZero() && time.Since(running) > time.Second:
-		return fmt.Sprintf("handler running for %v, attempt %d", time.Since(running).Round(time.Second), attempt)
+	case lane.Full && head != "":
+		return fmt.Sprintf("%v; %s", &dispatch.HeadError{Above: lane.Above}, head)
+	case lane.Full:
+		return (&dispatch.HeadError{Above: lane.Above}).Error()
+	case head != "":
+		return head
 	case g.stuck != nil:
 		return fmt.Sprintf("cannot be read: %v", g.stuck)
 	}
 	return g.reader.Status()
+}
+
+// whyHead says what keeps the record at the head, if that is worth a word.
+func whyHead(lane dispatch.LaneState) string {
+	switch {
+	case lane.Err != nil && lane.Running.IsZero():
+		return fmt.Sprintf("retrying a record after attempt %d: %v", lane.Attempt, lane.Err)
+	case !lane.Running.IsZero() && time.Since(lane.Running) > time.Second:
+		return fmt.Sprintf("handler running for %v, attempt %d", time.Since(lane.Running).Round(time.Second), lane.Attempt)
+	}
+	return ""
 }
 
 // Errors of Health.

@@ -1,0 +1,133 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/leatstream/leat/internal/record"
+)
+
+// call is one record's way to the handler, from where a worker looked at it in the queue to where the
+// watermark passes it. Until the record is handled it lies in its batch; then only the call is left.
+type call struct {
+	record  *record.Record // nil once it is handled
+	batch   *batch
+	handle  Handle
+	attempt int       // of the try that runs, or ran last; 0 before the first
+	running time.Time // since when the handler has it; zero if it has not
+	err     error     // of the last try
+	pause   time.Duration
+	timer   *time.Timer // ends the pause before the next try
+
+	older, newer  *call // in the shard
+	before, after *call // of the same key, not handled
+	next          *call // in the line of those that are ready
+}
+
+// parked says whether an older record of the same key is not handled. Such a call was never handed out.
+func (c *call) parked() bool { return c.before != nil }
+
+// calls are the calls of a shard above its watermark, in order. A key is a queue of calls: only its first
+// one is handed out.
+type calls struct {
+	oldest, newest *call
+	ofKey          map[string]*call // the newest one of each key that has any; nothing with order per shard
+
+	ready, lastReady *call // those that may be handed out (again): a line
+	spare            *call // used up, to be used again; linked by newer
+}
+
+// add makes the call of the shard's next record. If it is keyed, it comes after the one before of its key.
+func (s *calls) add(r *record.Record, b *batch, keyed bool) *call {
+	c := s.spare
+	if c == nil {
+		c = new(call)
+	} else {
+		s.spare = c.newer
+	}
+	*c = call{record: r, batch: b, pause: firstPause, older: s.newest}
+	if s.newest == nil {
+		s.oldest = c
+	} else {
+		s.newest.newer = c
+	}
+	s.newest = c
+	if keyed {
+		if before := s.ofKey[r.PartitionKey]; before != nil {
+			c.before, before.after = before, c
+		}
+		s.ofKey[r.PartitionKey] = c
+	}
+	return c
+}
+
+// handled ends a call. The next one of its key, if there is one, is ready.
+func (s *calls) handled(c *call) {
+	switch {
+	case c.after != nil:
+		c.after.before = nil
+		s.push(c.after)
+		c.after = nil
+	case len(s.ofKey) > 0:
+		delete(s.ofKey, c.record.PartitionKey)
+	}
+	*c.record = record.Record{} // its bytes are free, though the batch's array is not
+	c.record, c.batch = nil, nil
+	for s.oldest != nil && s.oldest.record == nil {
+		passed := s.oldest
+		s.oldest = passed.newer
+		s.recycle(passed)
+	}
+	if s.oldest == nil {
+		s.newest = nil
+	} else {
+		s.oldest.older = nil
+	}
+}
+
+// retract forgets the newest call, which is parked: so it is not the oldest, and the last of its key.
+func (s *calls) retract(c *call) {
+	s.ofKey[c.record.PartitionKey] = c.before
+	c.before.after = nil
+	s.newest = c.older
+	s.newest.newer = nil
+	*c.record = record.Record{}
+	s.recycle(c)
+}
+
+func (s *calls) recycle(c *call) {
+	*c = call{newer: s.spare}
+	s.spare = c
+}
+
+// push puts a call into the line of those that are ready.
+func (s *calls) push(c *call) {
+	if s.ready == nil {
+		s.ready = c
+	} else {
+		s.lastReady.next = c
+	}
+	s.lastReady = c
+}
+
+// pop takes the first one that is ready, or nil.
+func (s *calls) pop() *call {
+	c := s.ready
+	if c != nil {
+		s.ready, c.next = c.next, nil
+	}
+	return c
+}
+
+// clear forgets all calls and returns the bytes of the records that are not handled.
+func (s *calls) clear() (bytes int64) {
+	for c := s.oldest; c != nil; c = c.newer {
+		if c.record != nil {
+			bytes += c.record.Size()
+		}
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+	}
+	*s = calls{}
+	return bytes
+}

@@ -1,0 +1,135 @@
+package dispatch
+
+import (
+	"github.com/leatstream/leat/internal/record"
+	"github.com/leatstream/leat/lease"
+)
+
+// batch is one answer's records.
+type batch struct {
+	records []record.Record
+	next    int // the first one that was not looked at
+	left    int // records that are neither handled nor dropped
+}
+
+// unseen is the batch of the next record to look at, or nil. The caller holds the lock, here and below.
+//
+// The first batch stays in the queue while its last records are handled, so that Room counts it.
+func (l *Lane) unseen() *batch {
+	for len(l.queue) > 0 && l.queue[0].next == len(l.queue[0].records) {
+		if len(l.queue) == 1 {
+			return nil
+		}
+		l.dropFirst()
+	}
+	if len(l.queue) == 0 {
+		return nil
+	}
+	return l.queue[0]
+}
+
+// leave notes that a record of b is handled. It says whether it was the last one.
+func (l *Lane) leave(b *batch) bool {
+	b.left--
+	if b.left == 0 && len(l.queue) > 0 && l.queue[0] == b {
+		l.dropFirst()
+	}
+	return b.left == 0
+}
+
+func (l *Lane) dropFirst() {
+	l.queue[0] = nil
+	l.queue = l.queue[1:]
+	l.roomChanged()
+}
+
+// enter looks at the next record: it gets its call and its place in the tracker. If an older record of its key
+// is not handled it is parked behind that one, and ready is nil.
+func (l *Lane) enter(b *batch) (ready *call) {
+	r := &b.records[b.next]
+	b.next++
+	c := l.calls.add(r, b, l.cfg.MaxInFlight > 1)
+	c.handle = l.tracker.Add(positionOf(r))
+	if c.parked() {
+		return nil
+	}
+	return c
+}
+
+// DropTail frees about want bytes of records that no handler has seen, from the newest on, and returns
+// how many it freed. The reader reads them again later.
+//
+// What may be dropped is what lies above the newest record that a worker has taken: first what nobody has
+// looked at, then the parked calls behind the last one that was taken. Parked calls below a taken one
+// stay. So what is dropped is an unbroken tail of the shard, of which nothing was handed out: to read again
+// after the newest record that is left repeats none and leaves out none.
+func (l *Lane) DropTail(want int64) (freed int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	freed, l.freed = l.freed, 0
+	dropped := false
+	for freed < want {
+		n, ok := l.dropNewest()
+		if !ok {
+			break
+		}
+		freed += n
+		dropped = true
+		l.queued--
+	}
+	if dropped {
+		l.rewind, l.ended = true, false
+		l.last = l.tracker.Last()
+		if b := l.newestUnseen(); b != nil {
+			l.last = positionOf(&b.records[len(b.records)-1])
+		}
+		l.roomChanged()
+	}
+	return freed
+}
+
+// newestUnseen is the last batch that has records at which nobody has looked, or nil.
+func (l *Lane) newestUnseen() *batch {
+	if n := len(l.queue); n > 0 && l.queue[n-1].next < len(l.queue[n-1].records) {
+		return l.queue[n-1]
+	}
+	return nil
+}
+
+// dropNewest drops the newest record, if no worker has taken it.
+func (l *Lane) dropNewest() (freed int64, ok bool) {
+	if b := l.newestUnseen(); b != nil {
+		last := len(b.records) - 1
+		freed = b.records[last].Size()
+		b.records[last] = record.Record{}
+		b.records = b.records[:last]
+		b.left--
+		if b.left == 0 {
+			l.queue = l.queue[:len(l.queue)-1]
+		}
+		return freed, true
+	}
+	c := l.calls.newest
+	if c == nil || !c.parked() {
+		return 0, false
+	}
+	freed = c.record.Size()
+	b := c.batch
+	l.tracker.Retract()
+	l.calls.retract(c)
+	l.leave(b)
+	return freed, true
+}
+
+func sizeOf(records []record.Record) (n int64) {
+	for i := range records {
+		n += records[i].Size()
+	}
+	return n
+}
+
+// positionOf is the position after a record. A record with a bad sequence number does not get this far.
+func positionOf(r *record.Record) lease.Position {
+	p, _ := r.Position()
+	return p
+}

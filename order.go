@@ -1,0 +1,60 @@
+package leat
+
+import "fmt"
+
+// Order says which records of a shard wait for each other. The zero value is PerShard().
+type Order struct {
+	perKey bool
+	n      int
+}
+
+// maxPerKey keeps the goroutines of a worker that holds many shards in bounds.
+const maxPerKey = 1024
+
+// PerShard handles one record of a shard at a time, in the order of sequence numbers.
+func PerShard() Order { return Order{} }
+
+// PerKey handles up to n records of a shard at once, from 1 to 1024, but never two of one partition key:
+// each key's records are handled one at a time, in the order of sequence numbers, also across splits, merges
+// and failovers. A record that fails holds up its own key, and no other until Config.MaxInFlight. n is for
+// each shard, so that the handler may be called n times the number of shards at once.
+//
+// The key is Record.PartitionKey. An explicit hash key plays no part: the service does not tell it with
+// plain records.
+//
+// A checkpoint is the position below the oldest record that is not handled. So what was handled above that record
+// is handled again, in order, after a crash, and also after a clean stop or a move of the shard if such a
+// record is left then: one that is being retried, or that waits for its key's turn.
+func PerKey(n int) Order { return Order{perKey: true, n: n} }
+
+func (o Order) valid() error {
+	if o.perKey && (o.n < 1 || o.n > maxPerKey) {
+		return fmt.Errorf("PerKey(%d): from 1 to %d", o.n, maxPerKey)
+	}
+	return nil
+}
+
+// String returns the call that makes the order, such as "PerKey(64)".
+func (o Order) String() string {
+	if o.perKey {
+		return fmt.Sprintf("PerKey(%d)", o.n)
+	}
+	return "PerShard()"
+}
+
+// atOnce is how many records of a shard are handled at one time.
+func (o Order) atOnce() int {
+	if o.perKey {
+		return o.n
+	}
+	return 1
+}
+
+// inFlight is how many records of a shard may be above the watermark. With order per shard only the one that
+// is being handled is.
+func (o Order) inFlight(most int) int {
+	if o.perKey {
+		return most
+	}
+	return 1
+}
