@@ -59,6 +59,32 @@ func ExampleRun() {
 	// <nil>
 }
 
+// Four orders at once, but the orders of one table in turn.
+func ExamplePerKey() {
+	ctx, cancel := context.WithCancel(context.Background())
+	err := leat.Run(ctx, leat.Config{
+		Group:  "billing",
+		Stream: "orders",
+		Order:  leat.PerKey(4),
+		AWS:    orders("tea", "bread", "bill"), // all of table 4
+		Store:  memory.New(),
+		Logger: slog.New(slog.DiscardHandler),
+		Handler: leat.HandlerFunc(func(_ context.Context, r *leat.Record) error {
+			fmt.Printf("%s: %s\n", r.PartitionKey, r.Data)
+			if string(r.Data) == "bill" {
+				cancel()
+			}
+			return nil
+		}),
+	})
+	fmt.Println(err)
+	// Output:
+	// table 4: tea
+	// table 4: bread
+	// table 4: bill
+	// <nil>
+}
+
 func ExampleNew() {
 	_, err := leat.New(leat.Config{Group: "billing", Stream: "orders", Store: memory.New(), PollInterval: time.Millisecond})
 	fmt.Println(err)
