@@ -78,6 +78,21 @@ func TestTrackerAgainstNaiveModel(t *testing.T) {
 					rt.Fatalf("Ack(%d) moved the watermark: %v", h, moved)
 				}
 			},
+			"retract": func(rt *rapid.T) {
+				last := len(naive.positions) - 1
+				if last < 0 || naive.acked[Handle(last)] {
+					rt.Skip("nothing to retract")
+				}
+				real.Retract()
+				naive.positions = naive.positions[:last]
+				want := naive.start
+				if last > 0 {
+					want = naive.positions[last-1]
+				}
+				if got := real.Last(); got != want {
+					rt.Fatalf("last %v, want %v", got, want)
+				}
+			},
 			"end": func(rt *rapid.T) {
 				real.End()
 				naive.ended = true
