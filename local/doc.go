@@ -26,7 +26,8 @@
 // UntagResource, ListTagsForResource.
 //
 // Faults (see [Fault]) make a share of the calls slow, throttled, broken or
-// unanswered, repeatably from a seed.
+// unanswered, repeatably from a seed. They are set from Go, or over HTTP under
+// /_leat/faults (see [Server.ServeHTTP]).
 //
 // # What is not
 //
