@@ -18,13 +18,21 @@
 // 10 MiB answer; errors carry the service's types, HTTP status and, where it is
 // known, its wording. Everything is measured on Config.Now.
 //
+// The operations: CreateStream, DeleteStream, DescribeStream,
+// DescribeStreamSummary, DescribeLimits, ListStreams, ListShards; PutRecord,
+// PutRecords, GetShardIterator, GetRecords; SplitShard, MergeShards,
+// UpdateShardCount; IncreaseStreamRetentionPeriod, DecreaseStreamRetentionPeriod;
+// AddTagsToStream, RemoveTagsFromStream, ListTagsForStream, TagResource,
+// UntagResource, ListTagsForResource.
+//
 // Faults (see [Fault]) make a share of the calls slow, throttled, broken or
-// unanswered, repeatably from a seed.
+// unanswered, repeatably from a seed. They are set from Go, or over HTTP under
+// /_leat/faults (see [Server.ServeHTTP]).
 //
 // # What is not
 //
-// There is no authentication, no tags, no encryption and no enhanced fan-out.
-// Control-plane call rates (such as five CreateStream a second) are not limited.
-// Only JSON is spoken. Operations that are missing answer
-// UnknownOperationException.
+// There is no authentication, no encryption and no enhanced fan-out. Control-plane
+// call rates (such as five CreateStream a second) are not limited, but for
+// UpdateShardCount's ten a day. Only JSON is spoken. Operations that are missing
+// answer UnknownOperationException.
 package local

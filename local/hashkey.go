@@ -61,3 +61,16 @@ func hashRangeStart(i, n int) hashKey {
 	width.FillBytes(b[:])
 	return hashKey{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
 }
+
+// leftover bounds, in keys, what divisions of the space into equal ranges leave
+// over: each leaves fewer keys than there are shards in a stream.
+const leftover = 1 << 20
+
+// near says whether the keys are the same but for what divisions leave over.
+func (k hashKey) near(other hashKey) bool {
+	if k.less(other) {
+		k, other = other, k
+	}
+	lo, borrow := bits.Sub64(k.lo, other.lo, 0)
+	return k.hi-other.hi-borrow == 0 && lo <= leftover
+}

@@ -120,10 +120,17 @@ func (s *Server) call(ctx context.Context, target string, format codec, body []b
 	return answer, err
 }
 
-// ServeHTTP answers one call of the Kinesis API. An answer that a fault drops
+// ServeHTTP answers one call of the Kinesis API, and shows (GET), replaces (POST)
+// and clears (DELETE) the faults under /_leat/faults, see SetFaults. Those are JSON:
+// {"seed": 1, "rules": [{"kind": "delay", "op": "GetRecords", "share": 0.5, "delay":
+// "200ms"}]}; a rule's members are those of [Fault], share is 1 if it is absent. An answer that a fault drops
 // ends in panic(http.ErrAbortHandler), which is how a handler breaks its
 // connection.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == faultsPath {
+		s.serveFaults(w, r)
+		return
+	}
 	// The body is read to its end before anything is answered: the AWS SDK for Go
 	// takes an early answer for a broken connection.
 	in := newBuffer()

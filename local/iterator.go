@@ -102,7 +102,7 @@ func (s *Server) getShardIterator(r *getShardIteratorRequest) (*getShardIterator
 	if err != nil {
 		return nil, err
 	}
-	horizon := s.horizon(m, now)
+	horizon := m.horizon(now)
 	m.forget(horizon)
 	h := m.shard(r.ShardId)
 	if h == nil {

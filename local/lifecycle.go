@@ -31,6 +31,7 @@ type createStreamRequest struct {
 	ShardCount         *int32
 	StreamModeDetails  *streamMode
 	MaxRecordSizeInKiB *int32
+	Tags               map[string]string
 	// USER_PARTITION_KEY is the only strategy here.
 	RecordDistributionStrategy string
 }
@@ -49,6 +50,7 @@ func (s *Server) createStream(r *createStreamRequest) (*none, error) {
 		v.oneOf(mode, "streamModeDetails.streamMode", provisioned, onDemand)
 	}
 	v.oneOf(r.RecordDistributionStrategy, "recordDistributionStrategy", "USER_PARTITION_KEY")
+	checkTags(&v, r.Tags)
 	if err := v.err(); err != nil {
 		return nil, err
 	}
@@ -92,6 +94,12 @@ func (s *Server) createStream(r *createStreamRequest) (*none, error) {
 		mode:          mode,
 		created:       now,
 		maxRecordSize: s.config.MaxRecordSize,
+		retention:     s.config.Retention,
+		floor:         now,
+		tags:          make(map[string]string),
+	}
+	if err := s.tag(m, r.Tags); err != nil {
+		return nil, err
 	}
 	if r.MaxRecordSizeInKiB != nil {
 		m.maxRecordSize = int(*r.MaxRecordSizeInKiB) << 10
@@ -117,12 +125,18 @@ type predecessor struct {
 	seconds int64 // the creation time in the sequence numbers of its youngest shard
 }
 
-// roomFor checks that count more open shards are within the account's limit.
-func (s *Server) roomFor(count int) error {
+// openShards counts the open shards of all streams.
+func (s *Server) openShards() int {
 	open := 0
 	for _, m := range s.streams {
 		open += len(m.routes)
 	}
+	return open
+}
+
+// roomFor checks that count more open shards are within the account's limit.
+func (s *Server) roomFor(count int) error {
+	open := s.openShards()
 	if open+count <= s.config.ShardLimit {
 		return nil
 	}
@@ -187,8 +201,8 @@ func (s *Server) settleStream(m *stream, now time.Time) {
 		s.predecessors[m.name] = p
 		return
 	case updating:
-		m.reshard(m.settles)
-		m.reshard = nil
+		m.change(m.settles)
+		m.change = nil
 	}
 	m.status = active
 }

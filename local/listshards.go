@@ -102,7 +102,7 @@ func (s *Server) listShards(r *listShardsRequest) (*listShardsAnswer, error) {
 		return nil, s.notActive(m)
 	}
 
-	m.forget(s.horizon(m, now))
+	m.forget(m.horizon(now))
 	limit := 1000 // the API page: the default, and the most of a page
 	if r.MaxResults != nil {
 		limit = min(limit, int(*r.MaxResults))
@@ -201,7 +201,7 @@ func (s *Server) pageOf(r *listShardsRequest, now time.Time) (page, error) {
 		p.After = max(p.After, f.ShardId)
 		// Pages of one listing share one horizon, or a shard could drop out of
 		// the middle of AT_TRIM_HORIZON.
-		at := s.horizon(m, now)
+		at := m.horizon(now)
 		if f.Timestamp != nil && f.Timestamp.After(at) {
 			// An earlier time means the horizon: said of FROM_TIMESTAMP, and with
 			// AT_TIMESTAMP nothing else can be answered.

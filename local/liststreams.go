@@ -43,7 +43,7 @@ func (s *Server) describeStreamSummary(r *describeStreamSummaryRequest) (*descri
 		StreamARN:               m.arn,
 		StreamStatus:            m.status,
 		StreamModeDetails:       streamMode{m.mode},
-		RetentionPeriodHours:    int(s.config.Retention.Hours()),
+		RetentionPeriodHours:    m.retentionHours(),
 		StreamCreationTimestamp: epoch{m.created},
 		EnhancedMonitoring:      []monitoring{{ShardLevelMetrics: []string{}}},
 		EncryptionType:          "NONE",

@@ -167,7 +167,7 @@ func (m *stream) accept(e *putEntry) (*shard, error) {
 
 // write stores an entry within the shard's quota and returns its number.
 func (s *Server) write(h *shard, e *putEntry, now time.Time) (string, error) {
-	h.trim(s.horizon(h.stream, now))
+	h.trim(h.stream.horizon(now))
 	if !s.config.Unlimited && !h.writes.take(now, e.size()) {
 		return "", s.rateExceeded(h)
 	}

@@ -57,7 +57,7 @@ func (s *Server) getRecords(r *getRecordsRequest) (*getRecordsAnswer, error) {
 	if m.created.UnixMilli() != at.created {
 		return nil, s.noStream(m.name)
 	}
-	horizon := s.horizon(m, now)
+	horizon := m.horizon(now)
 	m.forget(horizon)
 	h := m.shard(shardID(at.shard))
 	if h == nil {

@@ -1,8 +1,6 @@
 package local
 
-import (
-	"time"
-)
+import "time"
 
 type splitShardRequest struct {
 	target
@@ -35,9 +33,10 @@ func (s *Server) splitShard(r *splitShardRequest) (*none, error) {
 	if err := s.roomFor(1); err != nil {
 		return nil, err
 	}
-	s.startReshard(m, func(at time.Time) {
+	s.startChange(m, func(at time.Time) {
 		m.replace(at, parents, parent.start, key.previous())
 		m.replace(at, parents, key, parent.end)
+		m.route()
 	})
 	return &none{}, nil
 }
@@ -71,8 +70,9 @@ func (s *Server) mergeShards(r *mergeShardsRequest) (*none, error) {
 			"are not an adjacent pair of shards eligible for merging",
 			r.ShardToMerge, r.AdjacentShardToMerge, m.name, s.config.Account)
 	}
-	s.startReshard(m, func(at time.Time) {
+	s.startChange(m, func(at time.Time) {
 		m.replace(at, parents, low.start, high.end)
+		m.route()
 	})
 	return &none{}, nil
 }
@@ -91,7 +91,7 @@ func (s *Server) toReshard(operation string, t target, ids ...string) (*stream, 
 		return nil, nil, failure("ValidationException", "%s is not supported for stream %s under account %s: it is in %s mode.",
 			operation, m.name, s.config.Account, onDemand)
 	}
-	m.forget(s.horizon(m, now))
+	m.forget(m.horizon(now))
 	var shards []*shard
 	for _, id := range ids {
 		h := m.shard(id)
@@ -107,20 +107,17 @@ func (s *Server) toReshard(operation string, t target, ids ...string) (*stream, 
 	return m, shards, nil
 }
 
-// startReshard changes the shards at the end of UPDATING: until then the parents
-// take records.
-func (s *Server) startReshard(m *stream, change func(time.Time)) {
+// startChange makes a change at the end of UPDATING: until then all is as it was,
+// so that the parents in a resharding take records.
+func (s *Server) startChange(m *stream, change func(time.Time)) {
 	now := s.now()
-	m.reshard = func(at time.Time) {
-		change(at)
-		m.route()
-	}
+	m.change = change
 	m.enter(updating, now.Add(s.config.Transition))
 	s.settleStream(m, now)
 }
 
-// replace closes the parents and opens one child of them.
-func (m *stream) replace(at time.Time, parents []*shard, start, end hashKey) {
+// replace closes the parents and opens one child of them, which it returns.
+func (m *stream) replace(at time.Time, parents []*shard, start, end hashKey) *shard {
 	created := at.Unix()
 	for _, p := range parents {
 		p.closed = at
@@ -135,4 +132,5 @@ func (m *stream) replace(at time.Time, parents []*shard, start, end hashKey) {
 	for _, p := range parents {
 		p.children = append(p.children, child)
 	}
+	return child
 }

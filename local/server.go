@@ -29,8 +29,8 @@ type Config struct {
 	// Default 0: a change is complete when its call returns.
 	Transition time.Duration
 
-	// Retention is how long records can be read. Default: 24 hours, the
-	// service's for a new stream.
+	// Retention is how long records of a new stream can be read, until a call
+	// changes it. Default: 24 hours, as with the service.
 	Retention time.Duration
 
 	// ShardLimit is the number of open shards that all streams may have
@@ -44,8 +44,8 @@ type Config struct {
 	// the service allows up to 10 MiB (AWS, "Large records").
 	MaxRecordSize int
 
-	// Unlimited turns the quotas of reads, writes and GetShardIterator calls
-	// off. Limits on the size of one call or record stay.
+	// Unlimited turns the quotas of reads, writes, and of GetShardIterator and
+	// UpdateShardCount calls off. Limits on the size of one call or record stay.
 	Unlimited bool
 
 	// EndWithRecords makes GetRecords tell the end of a closed shard (no
@@ -134,17 +134,28 @@ func op[Request, Answer any](run func(*Server, *Request) (*Answer, error)) opera
 }
 
 var operations = map[string]operation{
-	"CreateStream":          op((*Server).createStream),
-	"DeleteStream":          op((*Server).deleteStream),
-	"DescribeStreamSummary": op((*Server).describeStreamSummary),
-	"GetRecords":            op((*Server).getRecords),
-	"GetShardIterator":      op((*Server).getShardIterator),
-	"ListShards":            op((*Server).listShards),
-	"ListStreams":           op((*Server).listStreams),
-	"MergeShards":           op((*Server).mergeShards),
-	"PutRecord":             op((*Server).putRecord),
-	"PutRecords":            op((*Server).putRecords),
-	"SplitShard":            op((*Server).splitShard),
+	"AddTagsToStream":               op((*Server).addTagsToStream),
+	"CreateStream":                  op((*Server).createStream),
+	"DecreaseStreamRetentionPeriod": op((*Server).decreaseRetention),
+	"DeleteStream":                  op((*Server).deleteStream),
+	"DescribeLimits":                op((*Server).describeLimits),
+	"DescribeStream":                op((*Server).describeStream),
+	"DescribeStreamSummary":         op((*Server).describeStreamSummary),
+	"GetRecords":                    op((*Server).getRecords),
+	"GetShardIterator":              op((*Server).getShardIterator),
+	"IncreaseStreamRetentionPeriod": op((*Server).increaseRetention),
+	"ListShards":                    op((*Server).listShards),
+	"ListStreams":                   op((*Server).listStreams),
+	"ListTagsForResource":           op((*Server).listTagsForResource),
+	"ListTagsForStream":             op((*Server).listTagsForStream),
+	"MergeShards":                   op((*Server).mergeShards),
+	"PutRecord":                     op((*Server).putRecord),
+	"PutRecords":                    op((*Server).putRecords),
+	"RemoveTagsFromStream":          op((*Server).removeTagsFromStream),
+	"SplitShard":                    op((*Server).splitShard),
+	"TagResource":                   op((*Server).tagResource),
+	"UntagResource":                 op((*Server).untagResource),
+	"UpdateShardCount":              op((*Server).updateShardCount),
 }
 
 // none is the answer of operations that only say that they were accepted.

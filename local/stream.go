@@ -14,9 +14,14 @@ type stream struct {
 	created       time.Time
 	maxRecordSize int // bytes, data and key together
 
+	retention time.Duration
+	floor     time.Time         // never a horizon before this: see stream.horizon
+	tags      map[string]string // never nil
+	rescaled  []time.Time       // when UpdateShardCount was called, within a day
+
 	status  string
 	settles time.Time       // when a status other than ACTIVE ends
-	reshard func(time.Time) // what happens at the end of UPDATING
+	change  func(time.Time) // what happens at the end of UPDATING
 
 	shards []*shard // in order of their numbers; forgotten ones are absent
 	routes []*shard // the open ones, in order of their hash keys
@@ -73,15 +78,20 @@ func (t target) check(v *violations) {
 	v.matches(t.StreamARN, "streamARN", arnPattern)
 }
 
+// name is the stream's name, by whichever way the target tells it.
+func (t target) name() string {
+	if t.StreamARN == "" {
+		return t.StreamName
+	}
+	_, name, _ := strings.Cut(t.StreamARN, ":stream/")
+	return name
+}
+
 // find returns the stream, with all changes that are due by now, in any status.
 func (s *Server) find(t target, now time.Time) (*stream, error) {
-	name := t.StreamName
-	if t.StreamARN != "" {
-		_, named, _ := strings.Cut(t.StreamARN, ":stream/")
-		if name != "" && name != named {
-			return nil, invalidArgument("StreamName %s does not match StreamARN %s.", name, t.StreamARN)
-		}
-		name = named
+	name := t.name()
+	if t.StreamName != "" && t.StreamName != name {
+		return nil, invalidArgument("StreamName %s does not match StreamARN %s.", t.StreamName, t.StreamARN)
 	}
 	if name == "" {
 		return nil, invalidArgument("Either StreamName or StreamARN should be provided.")
@@ -113,16 +123,6 @@ func (s *Server) findReady(t target, now time.Time) (*stream, error) {
 		return nil, s.noStream(m.name)
 	}
 	return m, err
-}
-
-// horizon is the time of the oldest records that can be read: the retention
-// back, or the stream's creation.
-func (s *Server) horizon(m *stream, now time.Time) time.Time {
-	horizon := now.Add(-s.config.Retention)
-	if horizon.Before(m.created) {
-		return m.created
-	}
-	return horizon
 }
 
 // forget drops closed shards all of whose records are past the retention.

@@ -234,14 +234,13 @@ func TestRetention(t *testing.T) {
 		if got := texts(f.drain(f.iterator("s", parent, types.ShardIteratorTypeTrimHorizon))); !slices.Equal(got, []string{"12h"}) {
 			t.Errorf("after 24 hours the parent holds %q", got)
 		}
-		iterator := f.iterator("s", parent, types.ShardIteratorTypeTrimHorizon)
 		time.Sleep(4 * time.Minute)
 		if got := len(f.list(&kinesis.ListShardsInput{StreamName: aws.String("s")})); got != 3 {
 			t.Errorf("%d shards before the parent's end is past the retention, want 3", got)
 		}
 
 		time.Sleep(12*time.Hour - 4*time.Minute - time.Second)
-		iterator = f.iterator("s", parent, types.ShardIteratorTypeTrimHorizon)
+		iterator := f.iterator("s", parent, types.ShardIteratorTypeTrimHorizon)
 		time.Sleep(2 * time.Second)
 		if got := ids(f.list(&kinesis.ListShardsInput{StreamName: aws.String("s")})); !slices.Equal(got, []string{"shardId-000000000001", "shardId-000000000002"}) {
 			t.Errorf("after the retention of its last record, the parent is listed: %v", got)

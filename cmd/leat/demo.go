@@ -15,8 +15,8 @@ func (p *program) demo() *cobra.Command {
 		Use:   "demo",
 		Short: "Show a group of workers that loses nothing",
 		Long: `Run a group of worker processes on an embedded Kinesis, with nothing else
-installed: real earthquake reports go in, keyed by network, while one worker is
-killed, a shard is split, two are merged, and a worker is stopped cleanly.
+installed: real earthquake reports go in, keyed by network, while a worker joins,
+one is killed, a shard is split, two are merged, and a worker is stopped cleanly.
 
 What the handlers wrote is compared with what was put. The last line says
 

@@ -30,10 +30,18 @@ service (per shard: 1 MiB and 1,000 records a second in, 2 MiB and 5 calls a
 second out), and no access control: anybody who reaches the port may do anything.
 
 The endpoint is printed to stdout, once it answers. leat finds it by
-LEAT_ENDPOINT, every AWS SDK by AWS_ENDPOINT_URL_KINESIS.`,
+LEAT_ENDPOINT, every AWS SDK by AWS_ENDPOINT_URL_KINESIS.
+
+Calls go wrong on demand: POST rules to /_leat/faults, GET shows them, DELETE
+clears them. A rule has a kind (throttle, error, delay, dropAnswer,
+expireIterator) and, optionally, op (an operation), shard, share (of the calls,
+0 to 1; default 1), count (at most so many calls) and delay (such as 200ms). The
+same seed chooses the same calls.`,
 		Example: `  leat local
   leat local --stream orders:4 --stream clicks:1
-  leat local --port 0                  # any free port`,
+  leat local --port 0                  # any free port
+  curl http://127.0.0.1:4567/_leat/faults \
+    -d '{"seed": 1, "rules": [{"kind": "throttle", "op": "PutRecords", "share": 0.2}]}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !isLoopback(host) && !allowRemote {

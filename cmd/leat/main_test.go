@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -68,7 +71,7 @@ func TestScripts(t *testing.T) {
 			_, err := os.Stat("/dev/full")
 			return err == nil, nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "http": call},
 	})
 }
 
@@ -88,6 +91,24 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// call makes an HTTP call to the server of the script and wants a status and, in the answer, a text:
+// http STATUS METHOD PATH BODY TEXT.
+func call(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: http STATUS METHOD PATH BODY TEXT")
+	}
+	request, err := http.NewRequest(args[1], ts.Getenv("LEAT_ENDPOINT")+args[2], strings.NewReader(args[3]))
+	ts.Check(err)
+	response, err := http.DefaultClient.Do(request)
+	ts.Check(err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	if strconv.Itoa(response.StatusCode) != args[0] || !strings.Contains(string(body), args[4]) {
+		ts.Fatalf("%s: %s, want %s with %s", response.Status, body, args[0], args[4])
 	}
 }
 

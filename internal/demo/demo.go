@@ -37,6 +37,9 @@ const (
 	fullRounds  = 3
 	patience    = 20 * time.Second
 	calmTime    = 3 * time.Second
+
+	// sharePatience is longer: what was moved for balance rests for a minute.
+	sharePatience = 90 * time.Second
 )
 
 // ErrBroken says that a promise did not hold: records lost, out of order, or repeated without need.
@@ -55,16 +58,45 @@ type run struct {
 
 // Run runs the demo. It ends by itself, leaves no process behind, and removes its folder unless
 // something failed.
-func (d Demo) Run(ctx context.Context) (err error) {
+func (d Demo) Run(ctx context.Context) error {
+	rounds := fullRounds
+	if d.Quick {
+		rounds = quickRounds
+	}
+	var longest time.Duration
+	v, err := d.play(ctx, func(ctx context.Context, r *run) error {
+		if err := r.join(ctx); err != nil {
+			return err
+		}
+		for range rounds {
+			if err := r.round(ctx); err != nil {
+				return err
+			}
+		}
+		longest = slices.Max(r.pauses)
+		return nil
+	})
+	if err == nil {
+		fmt.Fprintf(d.Out, "%d records, %d lost, %d out of order, %d repeated, longest pause %.1f s\n",
+			v.Records, v.Lost, v.OutOfOrder, v.Repeated, longest.Seconds())
+		if !v.ok() {
+			err = ErrBroken
+		}
+	}
+	return err
+}
+
+// play sets the stage, lets the act happen to a group at work, and judges what the handlers did.
+func (d Demo) play(ctx context.Context, act func(context.Context, *run) error) (v verdict, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &run{Demo: d, began: time.Now()}
 	dir, err := os.MkdirTemp("", "leat-demo-")
 	if err != nil {
-		return err
+		return v, err
 	}
 	defer func() {
-		if err == nil || ctx.Err() != nil {
+		if err == nil && v.ok() || ctx.Err() != nil {
 			os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 		} else {
 			r.say("leases, workers' logs and what the handlers wrote are kept in %s", dir)
@@ -74,7 +106,7 @@ func (d Demo) Run(ctx context.Context) (err error) {
 	server := local.New(local.Config{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("listening on loopback: %w", err)
+		return v, fmt.Errorf("listening on loopback: %w", err)
 	}
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -83,21 +115,24 @@ func (d Demo) Run(ctx context.Context) (err error) {
 	r.client = kinesis.NewFromConfig(server.AWSConfig())
 	feed, err := newFeed()
 	if err != nil {
-		return err
+		return v, err
 	}
 	r.producer = &producer{client: r.client, feed: feed}
 	r.group = &group{command: d.Command, endpoint: "http://" + listener.Addr().String(), dir: dir}
 	r.group.store = file.New(r.group.storeDir())
 	if _, err := r.group.store.Open(ctx, true); err != nil {
-		return fmt.Errorf("opening the lease store: %w", err)
+		return v, fmt.Errorf("opening the lease store: %w", err)
 	}
 	defer r.group.end()
 	background.Go(func() { r.group.follow(ctx) })
-	return r.story(ctx)
+	if err := r.story(ctx, act); err != nil {
+		return v, err
+	}
+	return r.judge()
 }
 
 // story is what happens, step by step.
-func (r *run) story(ctx context.Context) error {
+func (r *run) story(ctx context.Context, act func(context.Context, *run) error) error {
 	_, err := r.client.CreateStream(ctx, &kinesis.CreateStreamInput{StreamName: aws.String(streamName), ShardCount: aws.Int32(shards)})
 	if err != nil {
 		return fmt.Errorf("creating the stream: %w", err)
@@ -116,23 +151,14 @@ func (r *run) story(ctx context.Context) error {
 	if err := r.awaitStarts(ctx, time.Now(), "", r.openIDs); err != nil {
 		return err
 	}
-	rounds := fullRounds
-	if r.Quick {
-		rounds = quickRounds
-	}
-	for range rounds {
-		if err := r.round(ctx); err != nil {
-			return err
-		}
+	if err := act(ctx, r); err != nil {
+		return err
 	}
 	stopProducing()
 	if err := <-produced; err != nil {
 		return err
 	}
-	if err := r.finish(ctx); err != nil {
-		return err
-	}
-	return r.tell()
+	return r.finish(ctx)
 }
 
 // calm lets the group run for a while, so that each step meets it at work.
@@ -146,7 +172,7 @@ func (r *run) calm(ctx context.Context) {
 // round kills a worker, splits a shard, merges two, and stops a worker cleanly.
 func (r *run) round(ctx context.Context) error {
 	r.calm(ctx)
-	if err := r.endWorker(ctx, syscall.SIGKILL); err != nil {
+	if err := r.endBusiest(ctx, syscall.SIGKILL); err != nil {
 		return err
 	}
 	r.calm(ctx)
@@ -167,7 +193,7 @@ func (r *run) round(ctx context.Context) error {
 		return err
 	}
 	r.calm(ctx)
-	if err := r.endWorker(ctx, syscall.SIGTERM); err != nil {
+	if err := r.endBusiest(ctx, syscall.SIGTERM); err != nil {
 		return err
 	}
 	r.calm(ctx)
@@ -182,14 +208,29 @@ func (r *run) startWorker() error {
 	return err
 }
 
-// endWorker ends the busiest worker with a signal, and waits until every shard that it held is handled
-// by another.
-func (r *run) endWorker(ctx context.Context, signal syscall.Signal) error {
+// join starts one more worker, which gets its share from live ones.
+func (r *run) join(ctx context.Context) error {
+	if err := r.startWorker(); err != nil {
+		return err
+	}
+	return r.awaitShare(ctx, r.group.workers[len(r.group.workers)-1])
+}
+
+// endBusiest ends the worker with the most shards.
+func (r *run) endBusiest(ctx context.Context, signal syscall.Signal) error {
 	items, err := r.group.leases(ctx)
 	if err != nil {
 		return err
 	}
-	p := r.group.busiest(items)
+	return r.end(ctx, r.group.busiest(items), signal)
+}
+
+// end ends a worker with a signal, and waits until every shard that it held is handled by another.
+func (r *run) end(ctx context.Context, p *process, signal syscall.Signal) error {
+	items, err := r.group.leases(ctx)
+	if err != nil {
+		return err
+	}
 	at := time.Now()
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		return fmt.Errorf("ending worker %s: %w", p.name, err)
@@ -298,6 +339,32 @@ func (r *run) awaitStarts(ctx context.Context, after time.Time, except string, o
 	return nil
 }
 
+// awaitShare waits until a worker that joined handles records: it got shards from live ones.
+func (r *run) awaitShare(ctx context.Context, p *process) error {
+	deadline := time.Now().Add(sharePatience)
+	for seen := 0; ; {
+		calls, err := r.group.handledSoFar()
+		if err != nil {
+			return err
+		}
+		for _, c := range calls[seen:] {
+			if c.worker == p.name {
+				r.say("  %s has got %s", p.name, c.shard)
+				return nil
+			}
+		}
+		seen = len(calls)
+		if time.Now().After(deadline) {
+			return fmt.Errorf("worker %s has no shard after %v", p.name, sharePatience)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 // finish waits until all that was put is handled, and stops the workers.
 func (r *run) finish(ctx context.Context) error {
 	puts := r.producer.sofar()
@@ -331,20 +398,15 @@ func (r *run) finish(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// tell compares and says the last line.
-func (r *run) tell() error {
+// judge compares what was put with what the handlers did.
+func (r *run) judge() (verdict, error) {
 	calls, err := readCalls(r.group.logFile())
 	if err != nil {
-		return err
+		return verdict{}, err
 	}
 	v := judge(r.producer.sofar(), calls, r.deaths)
 	r.say("killed workers had handled %d records after their last checkpoints; %d of the repeats are not among them", v.Bound, v.Unexplained)
-	fmt.Fprintf(r.Out, "%d records, %d lost, %d out of order, %d repeated, longest pause %.1f s\n",
-		v.Records, v.Lost, v.OutOfOrder, v.Repeated, slices.Max(r.pauses).Seconds())
-	if !v.ok() {
-		return ErrBroken
-	}
-	return nil
+	return v, nil
 }
 
 // readCalls reads all that the handlers wrote, in order.

@@ -42,7 +42,7 @@ func (s *script) Status() string              { return "reading the script" }
 
 // perform runs an engine over one shard for a virtual minute and returns its events and error. verify
 // is what the stream is found to be.
-func perform(t *testing.T, verify error, answers ...answer) (kinds []lease.ReportKind, err error, last Stats) {
+func perform(t *testing.T, verify error, answers ...answer) (kinds []lease.ReportKind, last Stats, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -72,7 +72,7 @@ func perform(t *testing.T, verify error, answers ...answer) (kinds []lease.Repor
 		cancel()
 		<-done
 	})
-	return kinds, err, last
+	return kinds, last, err
 }
 
 var records = []record.Record{{Shard: "shardId-000000000000", SequenceNumber: "7"}}
@@ -80,7 +80,7 @@ var records = []record.Record{{Shard: "shardId-000000000000", SequenceNumber: "7
 // The end of trouble with a place is told, as its begin was, and Stats forgets it.
 func TestReadingThatMovesAgain(t *testing.T) {
 	bad := &fetch.PositionError{Shard: "shardId-000000000000", Position: "5", Err: errors.New("no")}
-	kinds, err, last := perform(t, nil, answer{err: bad}, answer{err: bad}, answer{batch: fetch.Batch{Records: records}})
+	kinds, last, err := perform(t, nil, answer{err: bad}, answer{err: bad}, answer{batch: fetch.Batch{Records: records}})
 	told := slices.DeleteFunc(kinds, func(k lease.ReportKind) bool { return k != Stuck && k != Moving })
 	if !slices.Equal(told, []lease.ReportKind{Stuck, Moving}) || err != nil {
 		t.Errorf("events %v, error %v", told, err)
@@ -103,7 +103,7 @@ func TestRecreatedStreamIsNeverReadOn(t *testing.T) {
 		"trimmed": {batch: fetch.Batch{Records: records, Trimmed: &fetch.Trimmed{After: place, First: place}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kinds, err, _ := perform(t, lease.ErrRecreated, first, answer{batch: fetch.Batch{Records: records}})
+			kinds, _, err := perform(t, lease.ErrRecreated, first, answer{batch: fetch.Batch{Records: records}})
 			if !errors.Is(err, lease.ErrRecreated) || slices.Contains(kinds, Trimmed) {
 				t.Errorf("error %v, events %v", err, kinds)
 			}

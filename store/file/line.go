@@ -102,6 +102,9 @@ func decode(text []byte, v any) error {
 // decodeObject decodes exactly one JSON object. A name that v does not have is an error: a later leat
 // may mean something by it.
 func decodeObject(text []byte, v any) error {
+	if len(text) > 0 && text[0] != '{' { // however it goes on, it becomes no object
+		return fmt.Errorf("invalid character %q at its beginning, want '{'", text[0])
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	switch err := d.Decode(v); {
