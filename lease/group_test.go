@@ -443,3 +443,28 @@ func TestMaxShards(t *testing.T) {
 		t.Errorf("a has %d, b %d shards; want 2 each", len(a.open), len(b.open))
 	}
 }
+
+// All leases deleted by hand: the group begins again where it first began, with the shards that were open then.
+func TestAllLeasesDeleted(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	start := lease.AtTimestamp(created)
+	a := g.join("a", func(c *lease.MemberConfig) { c.Start = start })
+	g.pass(5 * time.Second)
+	for _, it := range g.leases() {
+		if _, err := g.store.Write(t.Context(), "g", lease.Write{
+			Op: lease.Delete, Item: lease.Item{Key: it.Key}, Counter: it.Counter, Owner: it.Lease.Owner,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		g.ack(a, it.Key.Shard, "9")
+	}
+	g.pass(10 * time.Second)
+	if len(a.open) != 0 {
+		t.Fatal("a shard without a lease is read")
+	}
+	g.shards = append(g.shards[1:], lease.Shard{ID: "shard-2"}) // as a listing at the start shows now
+	g.pass(5 * time.Minute)
+	if len(g.leases()) != 2 || len(a.open) != 2 || a.open["shard-2"].Position != start {
+		t.Errorf("leases %v, open %v; want shard-1 and shard-2 from the start", g.leases(), a.open)
+	}
+}

@@ -195,7 +195,7 @@ func (m *Member) audit() {
 		switch {
 		case !before[s.ID] || m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()]:
 		case len(leases) == 0:
-			m.remake = true // there is no telling where the group began but by its start
+			m.remake, m.roots = true, nil // there is no telling where the group began but by its start
 		default:
 			m.createLease(s, TrimHorizon(), false)
 		}
