@@ -10,7 +10,7 @@ import (
 )
 
 func (p *program) demo() *cobra.Command {
-	var quick bool
+	var quick, rolling bool
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show a group of workers that loses nothing",
@@ -35,7 +35,7 @@ leaves nothing behind; if it fails, it keeps its folder and says where.`,
 			if err != nil {
 				return fmt.Errorf("finding this program, to start it as worker: %w", err)
 			}
-			d := demo.Demo{Quick: quick, Out: p.stdout, Command: func(w demo.Worker) []string {
+			d := demo.Demo{Quick: quick, Rolling: rolling, Out: p.stdout, Command: func(w demo.Worker) []string {
 				return []string{self, "demo-worker", "--name", w.Name, "--endpoint", w.Endpoint, "--store", w.Store, "--log", w.Log}
 			}}
 			err = d.Run(cmd.Context())
@@ -45,6 +45,7 @@ leaves nothing behind; if it fails, it keeps its folder and says where.`,
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&rolling, "rolling", false, "restart all of 5 workers under load instead, one after the other")
 	cmd.Flags().BoolVar(&quick, "quick", false, "one round instead of three")
 	return cmd
 }
