@@ -12,7 +12,8 @@ type State struct {
 	Time     time.Duration // since the run began
 	Doing    string        // the step that is under way
 	DoingFor time.Duration
-	Round    int // 0 before the first
+	Over     bool // the producer has ended
+	Round    int  // 0 before the first
 	Rounds   int
 
 	Shards  []ShardState  // families together: children stand below their last parent
@@ -61,6 +62,7 @@ type scene struct {
 	now    string
 	since  time.Time
 	at, of int
+	over   bool
 	lines  []Line
 }
 
@@ -76,6 +78,12 @@ func (s *scene) round(at, of int) {
 	s.at, s.of = at, of
 }
 
+func (s *scene) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+}
+
 func (s *scene) said(at time.Duration, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +94,7 @@ func (s *scene) said(at time.Duration, text string) {
 func (s *scene) show(state *State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state.Doing, state.Round, state.Rounds = s.now, s.at, s.of
+	state.Doing, state.Over, state.Round, state.Rounds = s.now, s.over, s.at, s.of
 	if !s.since.IsZero() {
 		state.DoingFor = time.Since(s.since)
 	}

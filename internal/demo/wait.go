@@ -89,6 +89,7 @@ func (r *run) awaitShare(ctx context.Context, p *process) error {
 // finish waits until all that was put is handled, and stops the workers.
 func (r *run) finish(ctx context.Context) error {
 	puts := r.producer.sofar()
+	r.scene.end()
 	r.scene.doing("the workers finish and stop")
 	r.say("the producer ends after %d records; the workers finish and stop", len(puts))
 	left := map[string]bool{}
