@@ -67,7 +67,7 @@ func (l *Lane) watchHead() {
 func (l *Lane) lookAtHead() {
 	l.mu.Lock()
 	l.trouble.watch = nil
-	if l.noMore() || !l.full() {
+	if l.stopping || l.halted || l.inert || !l.full() {
 		l.mu.Unlock()
 		return
 	}
