@@ -22,6 +22,7 @@ const (
 	exitNotFound = 3
 	exitDenied   = 4
 	exitSignal   = 128 // plus the signal's number
+	exitPipe     = exitSignal + int(syscall.SIGPIPE)
 )
 
 func exitCodes() *cobra.Command {
@@ -40,6 +41,8 @@ func exitCodes() *cobra.Command {
   130  interrupted by SIGINT (Ctrl-C), 143 by SIGTERM. tail has written every
        record that it told of; put has ended the request that was under way
        and says how many records were put. A second signal ends at once.
+  141  the program behind tail --group has gone: what it did not take comes
+       again with the next start.
 
 A full disk or a closed stdout is 1 (or 0, see above), never a silent loss.`,
 	}
@@ -90,6 +93,8 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.Is(err, errNoCredentials), denied[apiCode(err)]:
 		return exitDenied
+	case errors.Is(err, errProgramGone):
+		return exitPipe
 	}
 	return exitFailed
 }
