@@ -48,6 +48,9 @@ pipe, with TERM=dumb and where CI is set. NO_COLOR takes the colours away.`,
   leat demo --rolling`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if d.Quick && d.Rolling {
+				return usagef("--rolling: not together with --quick")
+			}
 			self, err := os.Executable()
 			if err != nil {
 				return fmt.Errorf("finding this program, to start it as worker: %w", err)
@@ -76,7 +79,6 @@ pipe, with TERM=dumb and where CI is set. NO_COLOR takes the colours away.`,
 	f.BoolVar(&plain, "plain", false, "lines instead of a screen, also on a terminal")
 	f.StringVar(&picture, "picture", "", "write the last frame before the end to an SVG `FILE`, for the README")
 	f.MarkHidden("picture") //nolint:errcheck // it exists
-	cmd.MarkFlagsMutuallyExclusive("quick", "rolling")
 	return cmd
 }
 
