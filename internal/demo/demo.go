@@ -9,9 +9,11 @@ import (
 	"maps"
 	"net"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -65,6 +67,10 @@ type run struct {
 	verdict  verdict
 	calls    []handled // all of them, once the story is over
 	scene    scene
+
+	cancel   context.CancelFunc // ends the run
+	besides  sync.WaitGroup
+	panicked atomic.Pointer[error]
 }
 
 // pause is how long a shard stood still after a signal to its owner: until the next handler start.
@@ -128,10 +134,10 @@ func (d Demo) play(ctx context.Context, on stage, act func(context.Context, *run
 	if err != nil {
 		return r, fmt.Errorf("listening on loopback: %w", err)
 	}
-	var background sync.WaitGroup
-	defer background.Wait()
+	defer r.joinBesides()
 	defer cancel()
-	background.Go(func() { server.Serve(ctx, listener) }) //nolint:errcheck // a demo without it fails by itself
+	r.cancel = cancel
+	r.beside(func() { server.Serve(ctx, listener) }) //nolint:errcheck // a demo without it fails by itself
 	r.client = kinesis.NewFromConfig(server.AWSConfig())
 	feed, err := newFeed(on.keys)
 	if err != nil {
@@ -144,17 +150,39 @@ func (d Demo) play(ctx context.Context, on stage, act func(context.Context, *run
 		return r, fmt.Errorf("opening the lease store: %w", err)
 	}
 	defer r.group.end()
-	background.Go(func() { r.group.follow(ctx) })
+	r.beside(func() { r.group.follow(ctx) })
 	if err := r.createStream(ctx); err != nil {
 		return r, err
 	}
 	if d.Watch != nil {
-		background.Go(func() { r.watch(ctx) })
+		r.beside(func() { r.watch(ctx) })
 	}
 	if err := r.story(ctx, act); err != nil {
 		return r, err
 	}
 	return r, r.judge()
+}
+
+// beside runs f beside the story. If it panics, the run ends, and the panic becomes the story's: who shows
+// the run on a terminal can then put that right first.
+func (r *run) beside(f func()) {
+	r.besides.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				err := fmt.Errorf("%v\n\n%s", p, debug.Stack())
+				r.panicked.Store(&err)
+				r.cancel()
+			}
+		}()
+		f()
+	})
+}
+
+func (r *run) joinBesides() {
+	r.besides.Wait()
+	if err := r.panicked.Load(); err != nil {
+		panic(*err)
+	}
 }
 
 func (r *run) createStream(ctx context.Context) error {
@@ -179,7 +207,7 @@ func (r *run) story(ctx context.Context, act func(context.Context, *run) error) 
 	producing, stopProducing := context.WithCancel(ctx)
 	defer stopProducing()
 	produced := make(chan error, 1)
-	go func() { produced <- r.producer.run(producing) }()
+	r.beside(func() { produced <- r.producer.run(producing) })
 	r.say("%d earthquake reports a second go in, keyed by network", perSecond)
 	if err := r.awaitStarts(ctx, time.Now(), "", r.openIDs); err != nil {
 		return err
@@ -188,8 +216,13 @@ func (r *run) story(ctx context.Context, act func(context.Context, *run) error) 
 		return err
 	}
 	stopProducing()
-	if err := <-produced; err != nil {
-		return err
+	select {
+	case err := <-produced:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	return r.finish(ctx)
 }

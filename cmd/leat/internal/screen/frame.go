@@ -29,21 +29,31 @@ var (
 // Frame draws the state for a terminal of so many columns and lines: at most as many, and no newline at the
 // end. What there is no room for is left out, the least important first.
 func Frame(s demo.State, width, height int) string {
-	lines := header(s, width)
-	totals, workers := totals(s), workers(s, width)
-	room := height - len(lines) - len(totals)
-	// The events get a third of what is left at least, and all that nobody else needs.
-	if room < len(workers)+4 {
-		workers = workers[:min(1, len(workers))]
+	gap := 1 // between two parts
+	if height < 20 {
+		gap = 0
 	}
-	room -= len(workers)
-	shards := shards(s, width, max(0, room-max(room/3, 3)))
-	room -= len(shards)
+	head, totals, workers := header(s, width), totals(s, width), workers(s, width)
+	room := height - len(head) - len(totals) - gap
+	if room < len(workers)+6 {
+		workers = nil
+	} else {
+		room -= len(workers) + gap
+	}
+	// The events get a third of what is left at least, and all that nobody else needs.
+	shards := shards(s, width, room-max(room/3, 2)-2*gap)
+	events := events(s, room-len(shards)-2*gap)
 
-	lines = append(lines, shards...)
-	lines = append(lines, workers...)
-	lines = append(lines, totals...)
-	lines = append(lines, events(s, room)...)
+	var lines []string
+	for _, part := range [][]string{head, shards, workers, totals, events} {
+		if len(part) == 0 {
+			continue
+		}
+		if len(lines) > 0 && gap > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, part...)
+	}
 	lines = lines[:max(0, min(len(lines), height))]
 	for i, line := range lines {
 		lines[i] = ansi.Truncate(line, width, "")
@@ -75,7 +85,7 @@ func apart(left, right string, width int) string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-func totals(s demo.State) []string {
+func totals(s demo.State, width int) []string {
 	count := func(what string, n int, style lipgloss.Style) string {
 		text := fmt.Sprintf("%s %d", what, n)
 		if n > 0 {
@@ -83,27 +93,29 @@ func totals(s demo.State) []string {
 		}
 		return text
 	}
+	name, indent := strong.Render("so far")+"  ", strings.Repeat(" ", 8)
+	if width < 64 {
+		name, indent = "", ""
+	}
 	return []string{
-		"",
-		strong.Render("so far") + fmt.Sprintf("  put %d, %.0f/s   handled %d, %.0f/s   behind %d",
-			s.Put, s.PutRate, s.Handled, s.HandledRate, s.Put-s.Handled),
-		strings.Join([]string{"      ", count("repeated", s.Repeated, busy), "", count("lost", s.Lost, bad), "",
-			count("out of order", s.Disorders, bad)}, " "),
+		name + fmt.Sprintf("put %d, %.0f/s   handled %d, %.0f/s   behind %d",
+			s.Put, s.PutRate, s.Handled, s.HandledRate, max(0, s.Put-s.Handled)),
+		indent + count("repeated", s.Repeated, busy) + "   " + count("lost", s.Lost, bad) + "   " +
+			count("out of order", s.Disorders, bad),
 	}
 }
 
 // workers is a line or more of those that live, and one of those that ended.
 func workers(s demo.State, width int) []string {
 	const cell = 24
-	lines := []string{""}
-	var ended []string
+	var lines, ended []string
 	line, used := "", 0
 	for _, w := range s.Workers {
 		if w.Fate != "" && w.Fate != "stopping" {
 			ended = append(ended, w.Name+" "+w.Fate)
 			continue
 		}
-		if used > 0 && used+cell > width {
+		if used > 0 && len("workers ")+used+cell > width {
 			lines, line, used = append(lines, line), "", 0
 		}
 		text := fmt.Sprintf(" %s %.0f/s", plural(w.Shards, "shard"), w.Rate)
@@ -119,12 +131,12 @@ func workers(s demo.State, width int) []string {
 	if len(ended) > 0 {
 		lines = append(lines, faint.Render("ended: "+strings.Join(ended, ", ")))
 	}
-	if len(lines) == 1 {
-		return nil
-	}
-	lines[1] = strong.Render("workers") + " " + lines[1]
-	for i := range lines[2:] {
-		lines[2+i] = strings.Repeat(" ", 8) + lines[2+i]
+	for i, line := range lines {
+		before := strings.Repeat(" ", len("workers "))
+		if i == 0 {
+			before = strong.Render("workers") + " "
+		}
+		lines[i] = before + strings.TrimRight(line, " ")
 	}
 	return lines
 }
@@ -146,12 +158,8 @@ func owner(name string) string {
 
 // events are the last things that were said, the newest last.
 func events(s demo.State, room int) []string {
-	room-- // the empty line before
-	if room < 1 || len(s.Lines) == 0 {
-		return nil
-	}
-	lines := []string{""}
-	for _, l := range s.Lines[max(0, len(s.Lines)-room):] {
+	var lines []string
+	for _, l := range s.Lines[max(0, len(s.Lines)-max(0, room)):] {
 		lines = append(lines, faint.Render(fmt.Sprintf("%5.1f s", l.Time.Seconds()))+"  "+short(l.Text))
 	}
 	return lines
@@ -166,28 +174,22 @@ type column struct {
 	cell  func(demo.ShardState) string
 }
 
-// shards is a table of at most so many lines. What does not fit goes in the order of its importance:
-// first shards that are done.
+// shards is a table of at most so many lines; where that is too few, of the weightiest.
 func shards(s demo.State, width, room int) []string {
-	bar := max(10, min(40, width-64)) // what the other columns leave
+	bar := max(10, min(40, width-65)) // what the other columns leave
 	columns := []column{
 		{"shard", 16, 0, true, lineage},
-		{"owner", 6, 0, true, func(s demo.ShardState) string { return state(s) }},
+		{"owner", 7, 0, true, func(s demo.ShardState) string { return state(s) }},
 		{"handled of put", bar + 2, 76, true, func(s demo.ShardState) string { return progress(s, bar) }},
 		{"handled", 8, 0, false, func(s demo.ShardState) string { return fmt.Sprint(s.Handled) }},
-		{"behind", 8, 34, false, func(s demo.ShardState) string { return some(s.Put - s.Handled) }},
+		{"behind", 8, 40, false, func(s demo.ShardState) string { return some(max(0, s.Put-s.Handled)) }},
 		{"unsaved", 9, 60, false, func(s demo.ShardState) string { return some(s.Unsaved) }},
 		{"/s", 6, 50, false, func(s demo.ShardState) string { return some(int(math.Round(s.Rate))) }},
 	}
 	columns = slices.DeleteFunc(columns, func(c column) bool { return width < c.least })
 	shown := s.Shards
-	left := 0
-	if len(shown)+2 > room {
-		shown = slices.DeleteFunc(slices.Clone(shown), func(s demo.ShardState) bool { return s.Done })
-		left = len(s.Shards) - len(shown)
-		if over := len(shown) + 3 - room; over > 0 {
-			shown, left = shown[:max(0, len(shown)-over)], left+over
-		}
+	if len(shown)+1 > room {
+		shown = weightiest(shown, max(0, room-2))
 	}
 	if len(shown) == 0 {
 		return nil
@@ -204,7 +206,7 @@ func shards(s demo.State, width, room int) []string {
 		}
 		return strings.TrimRight(line, " ")
 	}
-	lines := []string{"", strong.Render(row(func(c column) string { return c.head }))}
+	lines := []string{strong.Render(row(func(c column) string { return c.head }))}
 	for _, s := range shown {
 		line := row(func(c column) string { return c.cell(s) })
 		if s.Done {
@@ -212,10 +214,28 @@ func shards(s demo.State, width, room int) []string {
 		}
 		lines = append(lines, line)
 	}
-	if left > 0 {
+	if left := len(s.Shards) - len(shown); left > 0 {
 		lines = append(lines, faint.Render(fmt.Sprintf("and %d more", left)))
 	}
 	return lines
+}
+
+// weightiest are the n shards that matter most, in their order: those that nobody owns, then those that are not done.
+func weightiest(shards []demo.ShardState, n int) []demo.ShardState {
+	weight := func(s demo.ShardState) int {
+		switch {
+		case s.Done:
+			return 0
+		case s.Owner != "":
+			return 1
+		}
+		return 2
+	}
+	order := slices.SortedStableFunc(slices.Values(shards), func(a, b demo.ShardState) int { return weight(b) - weight(a) })
+	kept := order[:min(n, len(order))]
+	return slices.DeleteFunc(slices.Clone(shards), func(s demo.ShardState) bool {
+		return !slices.ContainsFunc(kept, func(k demo.ShardState) bool { return k.ID == s.ID })
+	})
 }
 
 // lineage is the shard's number below its parents'.
@@ -249,7 +269,7 @@ func state(s demo.ShardState) string {
 func progress(s demo.ShardState, width int) string {
 	full := 0
 	if s.Put > 0 {
-		full = width * s.Handled / s.Put
+		full = width * min(s.Handled, s.Put) / s.Put // a handler may be seen before the put
 	}
 	text := strings.Repeat("█", full) + strings.Repeat("░", width-full)
 	if full == width {
