@@ -69,7 +69,9 @@ func (l *Lane) settle(t *turn, err error) (after outcome) {
 	for _, c := range t.calls[:handled] {
 		l.ack(t, c, &after)
 	}
-	t.calls = slices.Delete(t.calls, 0, handled)
+	if t.calls = slices.Delete(t.calls, 0, handled); handled > 0 {
+		t.pause = l.cfg.Retry.Pause // what fails now has not failed before
+	}
 	if stop, ok := errors.AsType[*StopError](err); ok {
 		after.stop, after.turn = stop, t
 		return after // halt puts it down
@@ -162,10 +164,11 @@ func (l *Lane) failed(t *turn, err error, indexed bool, after *outcome) {
 			l.cut(t, 1)
 		}
 	case len(t.calls) > 1 && (usedUp || stubborn):
-		if other := l.halve(t); other != nil {
+		other := l.halve(t)
+		l.again(t, err, pausing)
+		if other != nil {
 			l.again(other, err, pausing)
 		}
-		l.again(t, err, pausing)
 		return
 	}
 	if usedUp {
