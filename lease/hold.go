@@ -48,7 +48,7 @@ type HoldError struct{ Hold Hold }
 
 // Error implements error.
 func (e *HoldError) Error() string {
-	return fmt.Sprintf("on hold for up to %v: %s", e.Hold.For, e.Hold.Reason)
+	return fmt.Sprintf("%s (for up to %v)", e.Hold.Reason, e.Hold.For)
 }
 
 // onHold says whether operators keep everybody off the lease. A finished lease is nobody's in any case.

@@ -45,8 +45,13 @@ func (m *Member) begin(item Item, from string) {
 		nextCheckpoint: m.now.Add(m.cfg.Checkpoint),
 	}
 	m.held[shard] = h
+	v := m.view[shard]
+	if from == m.cfg.ID {
+		from = v.from // handed over
+	}
+	v.from = ""
 	m.do(Report{Kind: Took, Shard: shard, Worker: from, Position: item.Lease.Checkpoint})
-	if m.phase == leaving || m.onHold(m.view[shard]) {
+	if m.phase == leaving || m.onHold(v) {
 		h.draining, h.drained = true, true // it was on its way when the stop, or the hold, came: nothing is read
 		return
 	}

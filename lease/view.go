@@ -14,6 +14,7 @@ type viewed struct {
 	last  Time   // when it was last there
 	ended Time   // when it was first seen to be finished; 0 if not
 	moved Time   // when it was seen to have gone from one live worker to another; 0 if not
+	from  string // the worker that it went from so, until this one has begun an epoch
 	begun Time   // when it was first seen to have begun; 0 if not
 
 	holdEnd  Time // when the hold on it, if any, runs out
@@ -108,7 +109,7 @@ func (m *Member) know(item Item) *viewed {
 	}
 	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
 		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
-			v.moved = max(m.now, 1)
+			v.moved, v.from = max(m.now, 1), was
 		}
 	}
 	hold := item.Lease.Hold

@@ -70,7 +70,7 @@ func TestHold(t *testing.T) {
 		write(lease.PutHold(stands(key), lease.Hold{ID: "t1", Reason: "berta: replay", For: time.Minute}), nil)
 		write(lease.Announce(stands(lease.ControlKey())), nil)
 		time.Sleep(3 * time.Second)
-		if s := e.Stats(); len(s.Shards) != 1 || !strings.HasPrefix(s.Shards[0].Why, "giving the shard back, on hold for up to 1m0s: berta: replay; handler running for") {
+		if s := e.Stats(); len(s.Shards) != 1 || !strings.HasPrefix(s.Shards[0].Why, "giving the shard back, on hold: berta: replay (for up to 1m0s); handler running for") {
 			t.Errorf("%+v; want that it says why it gives the shard back", s.Shards)
 		}
 		time.Sleep(10 * time.Second)

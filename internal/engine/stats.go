@@ -71,9 +71,9 @@ func (g *grant) why(lane dispatch.LaneState) string {
 	hold := g.engine.holds[g.shard]
 	switch {
 	case hold != nil && head != "":
-		return fmt.Sprintf("giving the shard back, %v; %s", hold, head)
+		return fmt.Sprintf("giving the shard back, on hold: %v; %s", hold, head)
 	case hold != nil:
-		return fmt.Sprintf("giving the shard back, %v", hold)
+		return fmt.Sprintf("giving the shard back, on hold: %v", hold)
 	case g.waits:
 		return "waiting for a handler of an earlier epoch to return"
 	case lane.Suspended:
