@@ -38,6 +38,7 @@ type worker struct {
 	away   bool          // crashed or suspended: nothing reaches it
 	cut    bool          // its writes get no answer, and do not happen
 	lose   lease.Kind    // the answer to its next write to an item of this kind is lost; KindWorker is its heartbeat
+	late   []lease.Event // if set: answers to its writes of leases, which come later
 	slow   bool          // its handlers do not end
 	drains []lease.Drain // unanswered, because of that
 	stale  []lease.Item  // what its reads of the leases show, if set
@@ -168,7 +169,12 @@ func (g *group) write(w *worker, wr lease.Write) lease.Event {
 		return lease.Written{Key: key, Outcome: lease.Unknown, Err: errors.New("lost")}
 	}
 	g.tell(w.id, "%s", text)
-	return lease.Written{Key: key, Outcome: lease.Landed, Item: item, Found: true}
+	written := lease.Written{Key: key, Outcome: lease.Landed, Item: item, Found: true}
+	if w.late != nil && key.Kind == lease.KindLease {
+		w.late = append(w.late, written)
+		return nil
+	}
+	return written
 }
 
 func (g *group) leases() []lease.Item {

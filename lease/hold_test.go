@@ -63,6 +63,49 @@ func TestHoldOfCrashedTool(t *testing.T) {
 	}
 }
 
+// The answer to the owner's write, which is from before the hold, comes after the read that showed the hold.
+func TestHoldAndLateAnswer(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	a.late = []lease.Event{}
+	g.ack(a, "shard-0", "50")
+	g.pass(3 * time.Second) // the checkpoint is written
+	g.hold("shard-0", lease.Hold{ID: "t1", For: time.Hour})
+	g.pass(5 * time.Second)
+	late := a.late
+	a.late = nil
+	for _, ev := range late {
+		g.step(a, ev)
+	}
+	if len(late) != 1 || len(a.open) != 0 || g.lease("shard-0").Owner != "" {
+		t.Errorf("%d late answers, open %v, lease %+v; want it released at once", len(late), a.open, g.lease("shard-0"))
+	}
+}
+
+// A lease that was deleted and made again has no hold. Who still remembers one learns it when it is to end.
+func TestHoldOfLeaseMadeAgain(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	g.hold("shard-0", lease.Hold{ID: "t1", For: time.Minute})
+	g.pass(10 * time.Second)
+	item := g.item(lease.LeaseKey("orders", "shard-0"))
+	g.tool(lease.Write{Op: lease.Delete, Item: lease.Item{Key: item.Key}, Counter: item.Counter}, nil)
+	again := item
+	again.Counter = 0
+	g.tool(lease.Write{Op: lease.Create, Item: again}, nil)
+	for range item.Counter {
+		g.touch("shard-0", func(*lease.Lease) {})
+	}
+	g.pass(2 * time.Minute)
+	if len(a.open) != 1 {
+		t.Errorf("open %v, want the shard", a.open)
+	}
+}
+
 // A lease on hold that goes away while its owner drains ends the epoch, whichever write finds it out.
 func TestHeldLeaseIsDeleted(t *testing.T) {
 	t.Parallel()
