@@ -14,7 +14,11 @@ type viewed struct {
 	last  Time   // when it was last there
 	ended Time   // when it was first seen to be finished; 0 if not
 	moved Time   // when it was seen to have gone from one live worker to another; 0 if not
+	from  string // the worker that it went from so, until this one has begun an epoch
 	begun Time   // when it was first seen to have begun; 0 if not
+
+	holdEnd  Time // when the hold on it, if any, runs out
+	toldHold bool // it was reported to be on hold
 }
 
 // echoPause is how long after a change the leases are read once more: the first read may be stale.
@@ -84,13 +88,16 @@ func (m *Member) onLeases(e LeasesRead) {
 	})
 }
 
-// saw takes a lease into the view. A counter that goes back is a stale read.
+// saw takes a lease into the view. A counter that goes back is a stale read; so is a hold whose version does.
 func (m *Member) saw(item Item) *viewed {
 	v := m.view[item.Key.Shard]
-	if v != nil && item.Counter <= v.item.Counter {
-		return v
+	if v == nil || item.Counter > v.item.Counter {
+		return m.know(item)
 	}
-	return m.know(item)
+	if hold := item.Lease.Hold; hold.Version > v.item.Lease.Hold.Version {
+		m.sawHold(v, hold)
+	}
+	return v
 }
 
 // know takes a lease into the view as a write's answer showed it: that is how it stood.
@@ -102,15 +109,23 @@ func (m *Member) know(item Item) *viewed {
 	}
 	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
 		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
-			v.moved = max(m.now, 1)
+			v.moved, v.from = max(m.now, 1), was
 		}
 	}
+	hold := item.Lease.Hold
+	item.Lease.Hold = v.item.Lease.Hold
 	v.item, v.shown, v.last = item, m.steps, m.now
+	if hold != item.Lease.Hold {
+		m.sawHold(v, hold)
+	}
 	if v.ended == 0 && item.Lease.Checkpoint.IsShardEnd() {
 		v.ended = max(m.now, 1)
 	}
 	if v.begun == 0 && item.Lease.Checkpoint.Begun() {
 		v.begun = max(m.now, 1)
+	}
+	if m.held[item.Key.Shard] != nil {
+		m.heldDue = m.now
 	}
 	m.stale = true
 	return v

@@ -12,6 +12,7 @@ type call struct {
 	handle   Handle
 	attempt  int   // how often it was handed out
 	failures int   // how often it failed, alone or as one of many
+	noticed  bool  // people hear of it, until it is handled
 	turn     *turn // in which it is, or was last, handed out; nil before the first time
 
 	older, newer  *call // in the shard

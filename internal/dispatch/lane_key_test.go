@@ -18,16 +18,7 @@ import (
 
 // newKeyBench is a lane with order per key.
 func newKeyBench(n, most int, handle func(context.Context, *record.Record) error) *bench {
-	b := &bench{gate: newSwitchGate(true)}
-	b.Lane = NewLane(context.Background(), LaneConfig{
-		Start: lease.TrimHorizon(), Gate: b.gate, Handle: oneByOne(handle), PerKey: true, AtOnce: n, MaxInFlight: most,
-		Give:    func(n int64) { b.mu.Lock(); b.given += n; b.mu.Unlock() },
-		Ended:   func() { b.mu.Lock(); b.ended++; b.mu.Unlock() },
-		Notice:  func(err error) { b.mu.Lock(); b.notices = append(b.notices, err); b.mu.Unlock() },
-		Stopped: func(err error) { b.mu.Lock(); b.stopped = append(b.stopped, err); b.mu.Unlock() },
-	})
-	go b.Run()
-	return b
+	return benchOf(LaneConfig{Handle: oneByOne(handle), PerKey: true, AtOnce: n, MaxInFlight: most})
 }
 
 // keyed are numbered records; a record's key is its number modulo keys.

@@ -31,16 +31,26 @@ type bench struct {
 
 // newBench makes a lane in the bubble and runs it. The bubble's end shows that Run has ended.
 func newBench(timeout time.Duration, handle func(context.Context, *record.Record) error) *bench {
+	return benchOf(LaneConfig{Handle: oneByOne(handle), Timeout: timeout})
+}
+
+// benchOf runs a lane that has the bench's book in what is not set.
+func benchOf(cfg LaneConfig) *bench {
 	b := &bench{gate: newSwitchGate(true)}
-	b.Lane = NewLane(context.Background(), LaneConfig{
-		Start: lease.TrimHorizon(), Gate: b.gate, Handle: oneByOne(handle), Timeout: timeout,
-		Give:    func(n int64) { b.mu.Lock(); b.given += n; b.mu.Unlock() },
-		Ended:   func() { b.mu.Lock(); b.ended++; b.mu.Unlock() },
-		Notice:  func(err error) { b.mu.Lock(); b.notices = append(b.notices, err); b.mu.Unlock() },
-		Stopped: func(err error) { b.mu.Lock(); b.stopped = append(b.stopped, err); b.mu.Unlock() },
-	})
+	b.fill(&cfg)
+	b.Lane = NewLane(context.Background(), cfg)
 	go b.Run()
 	return b
+}
+
+func (b *bench) fill(cfg *LaneConfig) {
+	cfg.Start, cfg.Gate = lease.TrimHorizon(), b.gate
+	cfg.Give = func(n int64) { b.mu.Lock(); b.given += n; b.mu.Unlock() }
+	if cfg.Ended == nil {
+		cfg.Ended = func() { b.mu.Lock(); b.ended++; b.mu.Unlock() }
+	}
+	cfg.Notice = func(err error) { b.mu.Lock(); b.notices = append(b.notices, err); b.mu.Unlock() }
+	cfg.Stopped = func(err error) { b.mu.Lock(); b.stopped = append(b.stopped, err); b.mu.Unlock() }
 }
 
 // oneByOne is a handler of single records as LaneConfig.Handle.

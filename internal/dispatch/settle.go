@@ -69,7 +69,9 @@ func (l *Lane) settle(t *turn, err error) (after outcome) {
 	for _, c := range t.calls[:handled] {
 		l.ack(t, c, &after)
 	}
-	t.calls = slices.Delete(t.calls, 0, handled)
+	if t.calls = slices.Delete(t.calls, 0, handled); handled > 0 {
+		t.pause = l.cfg.Retry.Pause // what fails now has not failed before
+	}
 	if stop, ok := errors.AsType[*StopError](err); ok {
 		after.stop, after.turn = stop, t
 		return after // halt puts it down
@@ -106,7 +108,7 @@ const giveAtLeast = 64 << 10
 
 // ack counts a record as handled.
 func (l *Lane) ack(t *turn, c *call, after *outcome) {
-	if c.failures >= noticeAfter {
+	if c.noticed {
 		after.news = l.trouble.solved() || after.news
 	}
 	if l.tracker.Ack(c.handle) {
@@ -133,7 +135,7 @@ func (l *Lane) failed(t *turn, err error, indexed bool, after *outcome) {
 	t.err = err
 	if t.cause != nil { // the failure is that of GiveUp
 		t.err = fmt.Errorf("giving the record up: %w", err)
-		l.count(t.calls[0], noticeAfter, t.err, after)
+		l.notice(t.calls[0], t.err, after)
 		l.again(t, err, true)
 		return
 	}
@@ -144,13 +146,14 @@ func (l *Lane) failed(t *turn, err error, indexed bool, after *outcome) {
 	_, poison := errors.AsType[*PoisonError](err)
 	usedUp, stubborn := false, poison
 	for _, c := range failed {
-		failures := c.failures + 1
-		if poison && l.cfg.GiveUp == nil {
-			failures = max(failures, noticeAfter)
-		}
-		l.count(c, failures, err, after)
+		c.failures++
 		usedUp = usedUp || l.cfg.GiveUp != nil && (poison || l.usedUp(c))
-		stubborn = stubborn || failures >= noticeAfter
+		stubborn = stubborn || c.failures >= noticeAfter
+	}
+	if stubborn && !usedUp {
+		for _, c := range failed {
+			l.notice(c, err, after)
+		}
 	}
 	pausing := !usedUp && !poison
 	switch {
@@ -162,10 +165,11 @@ func (l *Lane) failed(t *turn, err error, indexed bool, after *outcome) {
 			l.cut(t, 1)
 		}
 	case len(t.calls) > 1 && (usedUp || stubborn):
-		if other := l.halve(t); other != nil {
+		other := l.halve(t)
+		l.again(t, err, pausing)
+		if other != nil {
 			l.again(other, err, pausing)
 		}
-		l.again(t, err, pausing)
 		return
 	}
 	if usedUp {
@@ -174,12 +178,12 @@ func (l *Lane) failed(t *turn, err error, indexed bool, after *outcome) {
 	l.again(t, err, !usedUp)
 }
 
-// count sets a record's failures. People hear of the first one that has noticeAfter.
-func (l *Lane) count(c *call, failures int, err error, after *outcome) {
-	if c.failures < noticeAfter && failures >= noticeAfter {
+// notice lets people hear of a record that goes on failing.
+func (l *Lane) notice(c *call, err error, after *outcome) {
+	if !c.noticed {
+		c.noticed = true
 		after.news = l.trouble.failing(err) || after.news
 	}
-	c.failures = max(c.failures, failures)
 }
 
 // usedUp says whether a record that has failed is not to be tried again.

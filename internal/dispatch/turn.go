@@ -30,6 +30,27 @@ func (t *turn) deferred() bool {
 	return t.context != nil && t.context.returned
 }
 
+// begin notes that the handler gets it now.
+func (t *turn) begin() {
+	t.running = time.Now()
+	t.count(+1)
+}
+
+// takeBack undoes begin.
+func (t *turn) takeBack() {
+	t.running = time.Time{}
+	t.count(-1)
+}
+
+func (t *turn) count(by int) {
+	if t.cause != nil { // giving up is no attempt
+		return
+	}
+	for _, c := range t.calls {
+		c.attempt += by
+	}
+}
+
 // copyOut makes what the handler gets: copies, so that a handler that changes its record changes neither the next
 // try nor the bytes that are given back.
 func (t *turn) copyOut() {
@@ -188,21 +209,22 @@ func (l *Lane) filled() bool {
 // halve splits a turn of more than one call, and returns the other half. If that comes after the first one it is nil:
 // then it is t.then.
 func (l *Lane) halve(t *turn) (other *turn) {
-	if !l.cfg.PerKey {
-		l.cut(t, (len(t.calls)+1)/2)
-		return nil
-	}
 	keys := map[string]int{}
-	for _, c := range t.calls {
-		if _, ok := keys[c.record.PartitionKey]; !ok {
-			keys[c.record.PartitionKey] = len(keys)
+	if l.cfg.PerKey {
+		for _, c := range t.calls {
+			if _, ok := keys[c.record.PartitionKey]; !ok {
+				keys[c.record.PartitionKey] = len(keys)
+			}
 		}
 	}
-	if len(keys) == 1 {
+	if len(keys) < 2 {
 		l.cut(t, (len(t.calls)+1)/2)
+		t.then.pause = t.pause
 		return nil
 	}
-	return l.part(t, func(c *call) bool { return 2*keys[c.record.PartitionKey] >= len(keys) })
+	other = l.part(t, func(c *call) bool { return 2*keys[c.record.PartitionKey] >= len(keys) })
+	other.pause = t.pause
+	return other
 }
 
 // first leaves only the first call in a turn, and those of its key behind it. It returns the calls of other keys.
@@ -221,7 +243,7 @@ func (l *Lane) cut(t *turn, n int) {
 	}
 	rest := l.newTurn()
 	rest.then, t.then = t.then, rest
-	rest.pause, rest.err = t.pause, t.err
+	rest.err = t.err
 	l.move(t, rest, t.calls[n:])
 	t.calls = t.calls[:n]
 }
@@ -241,7 +263,6 @@ func (l *Lane) part(t *turn, meant func(*call) bool) *turn {
 		return nil
 	}
 	other := l.newTurn()
-	other.pause = t.pause
 	l.move(t, other, moved)
 	return other
 }

@@ -77,10 +77,7 @@ func (l *Lane) take() *turn {
 		return nil
 	}
 	l.out++
-	t.running = time.Now()
-	for _, c := range t.calls {
-		c.attempt++
-	}
+	t.begin()
 	l.frontier = max(l.frontier, t.calls[len(t.calls)-1].handle+1)
 	if l.more() {
 		l.wake()
@@ -124,10 +121,7 @@ func (l *Lane) proven(t *turn) bool {
 		l.putDown()
 		return false
 	}
-	t.running = time.Now()
-	for _, c := range t.calls {
-		c.attempt++
-	}
+	t.begin()
 	return true
 }
 
@@ -136,10 +130,7 @@ func (l *Lane) suspend(t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gated++
-	t.running = time.Time{}
-	for _, c := range t.calls {
-		c.attempt--
-	}
+	t.takeBack()
 }
 
 // gate waits until the gate is open; false is the lane's stop.

@@ -110,6 +110,7 @@ type Engine struct {
 	mu     sync.Mutex // guards the rest, which Stats reads
 	id     string
 	grants map[string]*grant // by shard: the open ones, and those whose handlers have not all returned
+	holds  map[string]error  // by shard: why operators keep everybody off it
 	store  storeHealth
 }
 
@@ -123,6 +124,7 @@ func New(cfg Config) *Engine {
 		proof:  newProof(cfg.Clock),
 		fail:   make(chan error, 1),
 		grants: map[string]*grant{},
+		holds:  map[string]error{},
 	}
 }
 
@@ -203,6 +205,7 @@ func (e *Engine) start() lease.Position {
 func (e *Engine) setID(id string) {
 	e.mu.Lock()
 	e.id = id
+	clear(e.holds) // the new member tells them again
 	e.mu.Unlock()
 }
 

@@ -54,10 +54,27 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
+// noteHold remembers which shards are on hold.
+func (e *Engine) noteHold(r lease.Report) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch r.Kind {
+	case lease.OnHold:
+		e.holds[r.Shard] = r.Err
+	case lease.HoldEnded:
+		delete(e.holds, r.Shard)
+	}
+}
+
 // why says what a shard is doing, the most telling thing first.
 func (g *grant) why(lane dispatch.LaneState) string {
 	head := whyHead(lane)
+	hold := g.engine.holds[g.shard]
 	switch {
+	case hold != nil && head != "":
+		return fmt.Sprintf("giving the shard back, on hold: %v; %s", hold, head)
+	case hold != nil:
+		return fmt.Sprintf("giving the shard back, on hold: %v", hold)
 	case g.waits:
 		return "waiting for a handler of an earlier epoch to return"
 	case lane.Suspended:
