@@ -43,8 +43,10 @@ func TestHold(t *testing.T) {
 				}
 				return &script{answers: []answer{{batch: fetch.Batch{Records: []record.Record{{Shard: shard, SequenceNumber: "7"}}}}}}
 			},
-			Verify:             func(context.Context) error { return nil },
-			Handle:             func(context.Context, *record.Record) error { time.Sleep(10 * time.Second); return nil },
+			Verify: func(context.Context) error { return nil },
+			Handler: func(Shard) Handler {
+				return Handler{Handle: func(context.Context, []record.Record) error { time.Sleep(10 * time.Second); return nil }}
+			},
 			Budget:             dispatch.NewBudget(1 << 20),
 			CheckpointInterval: time.Second, FailoverTime: 6 * time.Second, DrainTimeout: 20 * time.Second,
 			Event: func(ev Event) { mu.Lock(); kinds = append(kinds, ev.Kind); mu.Unlock() },
