@@ -9,11 +9,8 @@ import (
 	"maps"
 	"net"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -67,10 +64,7 @@ type run struct {
 	verdict  verdict
 	calls    []handled // all of them, once the story is over
 	scene    scene
-
-	cancel   context.CancelFunc // ends the run
-	besides  sync.WaitGroup
-	panicked atomic.Pointer[error]
+	besides
 }
 
 // pause is how long a shard stood still after a signal to its owner: until the next handler start.
@@ -113,16 +107,16 @@ func (d Demo) Run(ctx context.Context) error {
 }
 
 // play sets the stage, lets the act happen to a group at work, and judges what the handlers did.
-func (d Demo) play(ctx context.Context, on stage, act func(context.Context, *run) error) (r *run, err error) {
-	ctx, cancel := context.WithCancel(ctx)
+func (d Demo) play(parent context.Context, on stage, act func(context.Context, *run) error) (r *run, err error) {
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	r = &run{Demo: d, stage: on, began: time.Now()}
+	r = &run{Demo: d, stage: on, began: time.Now(), besides: besides{end: cancel}}
 	dir, err := os.MkdirTemp("", "leat-demo-")
 	if err != nil {
 		return r, err
 	}
 	defer func() {
-		if err == nil && r.verdict.ok() || ctx.Err() != nil {
+		if err == nil && r.verdict.ok() || parent.Err() != nil {
 			os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 		} else {
 			r.say("leases, workers' logs and what the handlers wrote are kept in %s", dir)
@@ -134,9 +128,8 @@ func (d Demo) play(ctx context.Context, on stage, act func(context.Context, *run
 	if err != nil {
 		return r, fmt.Errorf("listening on loopback: %w", err)
 	}
-	defer r.joinBesides()
+	defer r.wait()
 	defer cancel()
-	r.cancel = cancel
 	r.beside(func() { server.Serve(ctx, listener) }) //nolint:errcheck // a demo without it fails by itself
 	r.client = kinesis.NewFromConfig(server.AWSConfig())
 	feed, err := newFeed(on.keys)
@@ -161,28 +154,6 @@ func (d Demo) play(ctx context.Context, on stage, act func(context.Context, *run
 		return r, err
 	}
 	return r, r.judge()
-}
-
-// beside runs f beside the story. If it panics, the run ends, and the panic becomes the story's: who shows
-// the run on a terminal can then put that right first.
-func (r *run) beside(f func()) {
-	r.besides.Go(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				err := fmt.Errorf("%v\n\n%s", p, debug.Stack())
-				r.panicked.Store(&err)
-				r.cancel()
-			}
-		}()
-		f()
-	})
-}
-
-func (r *run) joinBesides() {
-	r.besides.Wait()
-	if err := r.panicked.Load(); err != nil {
-		panic(*err)
-	}
 }
 
 func (r *run) createStream(ctx context.Context) error {

@@ -25,6 +25,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// testWorker starts worker processes by the test binary.
+func testWorker(self string) func(Worker) []string {
+	return func(w Worker) []string {
+		return []string{self, "demo-worker", w.Name, w.Endpoint, w.Store, w.Log}
+	}
+}
+
 // A rolling restart of real processes under load, as leat demo --rolling, but of two workers: each old worker gives
 // its shards back, each new one gets its share from live ones. Nothing is lost, nothing is out of order, and nothing is repeated.
 func TestRollingRestart(t *testing.T) {
@@ -35,9 +42,7 @@ func TestRollingRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := Demo{Out: io.Discard, Command: func(w Worker) []string {
-		return []string{self, "demo-worker", w.Name, w.Endpoint, w.Store, w.Log}
-	}}
+	d := Demo{Out: io.Discard, Command: testWorker(self)}
 	r, err := d.play(t.Context(), stage{shards: 4, workers: 3, keys: 1}, func(ctx context.Context, r *run) error {
 		return r.restart(ctx, 2)
 	})
