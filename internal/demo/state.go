@@ -33,6 +33,7 @@ type ShardState struct {
 	Depth   int      // generations above it
 	Open    bool     // it still takes records
 	Owner   string   // the worker's name; empty if nobody's
+	Orphan  bool     // that worker's process has ended: nobody handles the shard
 	Done    bool     // it was handled to its end
 
 	Put, Handled int     // records; Handled does not count repeats
@@ -44,7 +45,7 @@ type ShardState struct {
 type WorkerState struct {
 	Name    string
 	Process int    // its id
-	Fate    string // "", "stopping", "stopped" or "killed"
+	Fate    string // "", "stopping", "stopped", "killed", or "died" by itself
 	Shards  int    // that it owns
 	Handled int    // calls of its handler
 	Rate    float64

@@ -79,35 +79,39 @@ func (w *watcher) state(now time.Time) State {
 		PutRate: w.rate(now, "put", w.put), HandledRate: w.rate(now, "handled", w.done),
 	}
 	w.run.scene.show(&s)
-	owned := map[string]int{}
+	owned, dead := map[string]int{}, map[string]bool{}
+	running := w.run.group.running()
+	workers := w.run.group.all()
+	for _, p := range workers {
+		dead[p.name] = !slices.Contains(running, p)
+	}
 	for _, shard := range inFamilies(w.shards) {
 		held, ok := w.leases[shard.ID]
 		shard.Put, shard.Handled = w.puts[shard.ID], w.handled[shard.ID]
 		shard.Rate = w.rate(now, shard.ID, shard.Handled)
 		shard.Owner, _, _ = strings.Cut(held.Owner, "@")
+		shard.Orphan = dead[shard.Owner]
 		shard.Done = held.Checkpoint.IsShardEnd() || !ok && !shard.Open && shard.Handled > 0
 		if ok {
 			shard.Unsaved = w.unsaved(shard.ID, held.Checkpoint)
 		}
 		if shard.Done {
-			shard.Owner = ""
+			shard.Owner, shard.Orphan = "", false
 		}
 		owned[shard.Owner]++
 		s.Shards = append(s.Shards, shard)
 	}
-	running := w.run.group.running()
-	for _, p := range w.run.group.all() {
+	for _, p := range workers {
 		worker := WorkerState{
 			Name: p.name, Process: p.cmd.Process.Pid, Shards: owned[p.name],
 			Handled: w.calls[p.name], Rate: w.rate(now, p.name, w.calls[p.name]),
 		}
-		alive := slices.Contains(running, p)
 		switch fate := p.fate.Load(); {
-		case fate != nil && alive && *fate == "stopped":
+		case fate != nil && *fate == "stopped" && !dead[p.name]:
 			worker.Fate = "stopping"
 		case fate != nil:
 			worker.Fate = *fate
-		case !alive:
+		case dead[p.name]:
 			worker.Fate = "died"
 		}
 		s.Workers = append(s.Workers, worker)

@@ -30,7 +30,7 @@ func scene() demo.State {
 		Shards: []demo.ShardState{
 			{ID: id(0), Done: true, Put: 4619, Handled: 4619},
 			{ID: id(4), Parents: []string{id(0)}, Depth: 1, Open: true, Owner: "w5", Put: 469, Handled: 458, Unsaved: 458, Rate: 117},
-			{ID: id(5), Parents: []string{id(0)}, Depth: 1, Open: true, Owner: "w4", Put: 1000, Handled: 753, Unsaved: 253},
+			{ID: id(5), Parents: []string{id(0)}, Depth: 1, Open: true, Owner: "w4", Orphan: true, Put: 1000, Handled: 753, Unsaved: 253},
 			{ID: id(1), Open: true, Owner: "w6", Put: 666, Handled: 663, Unsaved: 135, Rate: 38.6},
 			{ID: id(2), Done: true, Put: 161, Handled: 161},
 			{ID: id(3), Put: 1251, Handled: 1250, Owner: "w6", Rate: 21},

@@ -73,7 +73,7 @@ func weightiest(shards []demo.ShardState, n int) []demo.ShardState {
 		switch {
 		case s.Done:
 			return 0
-		case s.Owner != "":
+		case s.Owner != "" && !s.Orphan:
 			return 1
 		}
 		return 2
@@ -108,6 +108,8 @@ func state(s demo.ShardState) string {
 		return "done"
 	case s.Owner == "":
 		return bad.Render("none")
+	case s.Orphan:
+		return bad.Render(s.Owner + " ✗")
 	}
 	return owner(s.Owner)
 }
