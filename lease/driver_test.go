@@ -23,7 +23,8 @@ type group struct {
 	workers []*worker
 	reports []string
 
-	told func(who, format string, args ...any) // hears of all that happens, if set
+	told   func(who, format string, args ...any) // hears of all that happens, if set
+	clones bool                                  // every step is checked against a clone
 }
 
 type worker struct {
@@ -84,7 +85,15 @@ func (g *group) step(w *worker, ev lease.Event) {
 			g.t.Fatalf("%s does not come to rest", w.id)
 		}
 		ev, events = events[0], events[1:]
-		for _, action := range w.member.Step(g.now, ev) {
+		var check func([]lease.Action)
+		if g.clones {
+			check = g.cloneSteps(w, ev)
+		}
+		actions := w.member.Step(g.now, ev)
+		if check != nil {
+			check(actions)
+		}
+		for _, action := range actions {
 			if answer := g.do(w, action); answer != nil {
 				events = append(events, answer)
 			}
