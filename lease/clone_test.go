@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -96,9 +97,27 @@ func (g *group) disturb(r *rand.Rand, w *worker) {
 				g.hold(shard, lease.Hold{ID: "t1", For: time.Duration(1+r.IntN(20)) * time.Second})
 			}
 		}
+	case 7:
+		g.bad = append(g.bad, &lease.ItemError{Key: fmt.Sprintf("lease/orders/bad-%d", len(g.bad)), Err: errors.New("corrupt")})
 	default:
 		if open {
 			g.ack(w, shard, fmt.Sprint(int64(g.now)))
 		}
 	}
+}
+
+// What an explorer pays for each state.
+func BenchmarkClone(b *testing.B) {
+	g := newGroup(b, shards(4)...)
+	w := g.join("a")
+	g.join("b")
+	g.pass(10 * time.Second)
+	var state []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		clone := w.member.Clone()
+		clone.Step(g.now, lease.Tick{})
+		state = clone.AppendState(state[:0])
+	}
+	b.ReportMetric(float64(len(state)), "bytes/state")
 }
