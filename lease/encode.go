@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// AppendState appends the member's state to b, in a form that does not depend on the order of maps. Members
-// of one configuration whose bytes are the same do the same from here on, if they are told the same: an explorer need not
-// look at both. Times count from the last Step's, and of the numbers of steps only their order.
+// AppendState appends the member's state to b, in a form that does not depend on the order of maps. Two members
+// of one configuration whose bytes are the same do the same from here on, if they are told the same things at the same
+// distances in time: an explorer need not look at both. Times count from the last Step's; of the numbers of
+// steps only their order does.
 //
 // The form is for comparison within one program: it is not read back, and may change with any version.
 func (m *Member) AppendState(b []byte) []byte {
