@@ -43,7 +43,7 @@ func (g *group) cloneSteps(w *worker, ev lease.Event) (check func([]lease.Action
 // Clones step as the original does, and their states have the same bytes, along random runs with all kinds of events.
 func TestCloneStepsAlike(t *testing.T) {
 	t.Parallel()
-	for range 5 {
+	for range 3 {
 		seed := rand.Uint64()
 		if *cloneSeed != 0 {
 			seed = *cloneSeed
@@ -53,7 +53,7 @@ func TestCloneStepsAlike(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			g := newGroup(t, shards(6)...)
 			g.clones = true
-			for i := range 150 {
+			for i := range 100 {
 				if len(g.workers) == 0 || r.IntN(12) == 0 {
 					g.join(fmt.Sprintf("w%d", i))
 				}
