@@ -17,7 +17,7 @@
 //
 // The exit codes are those of leat help exit-codes: 0 all went well, 1 failed, 2 wrong usage, 3 stream
 // or shard not found, 4 access denied or no credentials, 130 and 143 interrupted by SIGINT and SIGTERM, 141
-// the program behind tail --group has gone.
+// the program behind tail --group has ended.
 //
 // JSON objects stand on one line each and may get more fields. Consumers should ignore those that they
 // do not know.

@@ -51,15 +51,15 @@ to it. Times are those of arrival, by the service's clock.
 When the reader of a pipe behind stdout closes it, as head does, tail ends by
 itself with exit code 0 (at once on Linux, elsewhere with the next record).
 
-With --group it is a member of a consumer group, for "tail --group g | program":
-members with the same group and --store share the shards, and a member that
-starts again goes on where the group stands. --store is a folder on this machine;
-leases in DynamoDB come later. What was written is acknowledged only when the
-program has taken it out of the pipe, and then taken more or lived on for half a
-second; when it dies, tail ends with exit code 141, and what it had not taken
+With --group it is a member of a consumer group, for "tail --group g | program".
+Members with the same group and --store share the shards, and one that starts
+again goes on where the group stands. --store is a folder on this machine; leases
+in DynamoDB come later. A record is acknowledged only when the program has taken
+it out of the pipe, and then taken more or lived on for half a second. When the
+program ends, so does tail, with exit code 141, and what is not acknowledged
 comes again. So a program that deals with each line before it reads on loses
-nothing, unless it dies over its last lines after more than half a second. SIGINT
-and SIGTERM drain: what was written is acknowledged, the rest is another's.
+nothing, unless it dies over the last lines that it took after more than half a
+second. SIGINT and SIGTERM drain: what was written is waited for, up to 20 s.
 Where stdout is no pipe, and on systems other than Linux, taken means written.`,
 		Example: `  leat tail orders
   leat tail orders --from -1h --to now | jq -r .data

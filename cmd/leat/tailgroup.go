@@ -11,8 +11,8 @@ import (
 	"github.com/leatstream/leat/store/file"
 )
 
-// errProgramGone says that the program that gets a group's records is not there any more.
-var errProgramGone = errors.New("the program behind stdout has gone: what it did not take comes again with the next start")
+// errProgramGone says that the program that gets a group's records has ended.
+var errProgramGone = errors.New("the program behind stdout has ended: what it had not dealt with comes again with the next start")
 
 // groupConfig reads the flags of a member of a group.
 func (f *tailFlags) groupConfig(stream string, now time.Time) (cfg leat.Config, write writer, err error) {

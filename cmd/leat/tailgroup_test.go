@@ -126,7 +126,7 @@ func TestGroupProgramKilled(t *testing.T) {
 	}
 	p.program.Process.Kill()
 	p.over(141)
-	p.says("leat: the program behind stdout has gone")
+	p.says("leat: the program behind stdout has ended")
 
 	p = startPipeline(t, endpoint, store, "orders", "cat")
 	whole := regexp.MustCompile(`^\d+:x*:end$`)

@@ -28,6 +28,9 @@ func Fits(w io.Writer, env func(string) string) bool {
 func Run(ctx context.Context, in io.Reader, out io.Writer, show func(ctx context.Context, watch func(demo.State)) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if f, ok := in.(term.File); !ok || !term.IsTerminal(f.Fd()) {
+		in = nil // no keys: a signal ends it
+	}
 	program := tea.NewProgram(model{}, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler())
 	defer context.AfterFunc(ctx, program.Quit)()
 	var panicked error

@@ -139,6 +139,31 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// Where stdin is no terminal there are no keys, and all else is as usual.
+func TestRunWithoutKeys(t *testing.T) {
+	t.Setenv("TERM", "xterm-256color")
+	x := openTerminal(t)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	ended, there := make(chan error, 1), make(chan bool)
+	go func() {
+		ended <- Run(t.Context(), null, x.slave, func(_ context.Context, watch func(demo.State)) error {
+			watch(demo.State{Doing: "kill -9"})
+			<-there
+			return nil
+		})
+	}()
+	x.await(t, "kill -9")
+	close(there)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	x.restored(t)
+}
+
 // A frame follows the terminal's size.
 func TestResize(t *testing.T) {
 	t.Setenv("TERM", "xterm-256color")
