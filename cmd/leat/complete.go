@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/spf13/cobra"
 )
@@ -38,9 +39,10 @@ func (c *connection) streams(ctx context.Context, begin string) (names []string,
 	if err != nil {
 		return nil, err
 	}
+	once := func(o *kinesis.Options) { o.Retryer = aws.NopRetryer{} } // a prompt does not wait for tries
 	pages := kinesis.NewListStreamsPaginator(client, &kinesis.ListStreamsInput{})
 	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+		page, err := pages.NextPage(ctx, once)
 		if err != nil {
 			return names, err
 		}
