@@ -198,7 +198,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// said is what a program wrote, for the log of a test that failed.
+// said is what a program wrote. Its String is the end of that, for the log of a test that failed.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -214,5 +214,6 @@ func (s *said) Write(b []byte) (int, error) {
 func (s *said) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.text.String()
+	const most = 4000
+	return string(s.text.Bytes()[max(0, s.text.Len()-most):])
 }
