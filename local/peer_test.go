@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,9 +40,8 @@ func (c call) String() string {
 
 // side is one of two servers that get the same calls.
 type side struct {
-	client  *kinesis.Client
-	saved   map[string]any
-	numbers map[string]string // the names of the sequence numbers, in the order in which they came
+	client *kinesis.Client
+	saved  map[string]any // answers, by the names of the calls
 }
 
 // sides are a server of this package, and npm's kinesis-local.
@@ -82,7 +79,7 @@ func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
 
 // forget begins anew: nothing saved, no stream.
 func (s *side) forget(ctx context.Context) error {
-	s.saved, s.numbers = map[string]any{}, map[string]string{}
+	s.saved = map[string]any{}
 	for {
 		out, err := s.client.ListStreams(ctx, &kinesis.ListStreamsInput{})
 		if err != nil || len(out.StreamNames) == 0 {
@@ -144,7 +141,7 @@ func (s *side) answer(ctx context.Context, c call) (any, error) {
 			return nil, err
 		}
 	}
-	return s.comparable("", answer), nil
+	return comparable("", answer), nil
 }
 
 // fill replaces the strings of an input that begin with $: $now, $now-1h and the like are times, anything else is
@@ -210,13 +207,13 @@ func (s *side) value(path string) (any, error) {
 	return value, nil
 }
 
-// comparable replaces what two servers cannot agree on: sequence numbers get names in their order, of tokens and
-// times only remains that they are there. Absent and empty are the same.
-func (s *side) comparable(name string, value any) any {
+// comparable replaces what two servers cannot agree on: of sequence numbers, tokens and times only remains that they
+// are there. Absent and empty are the same.
+func comparable(name string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) { // in one order, for the numbers' names
-			if v[key] = s.comparable(key, v[key]); v[key] == nil {
+		for key := range v {
+			if v[key] = comparable(key, v[key]); v[key] == nil {
 				delete(v, key)
 			}
 		}
@@ -226,17 +223,12 @@ func (s *side) comparable(name string, value any) any {
 			return nil
 		}
 		for i := range v {
-			v[i] = s.comparable(name, v[i])
+			v[i] = comparable(name, v[i])
 		}
 		return v
 	case string:
 		switch name {
-		case "SequenceNumber":
-			if s.numbers[v] == "" {
-				s.numbers[v] = fmt.Sprintf("number %d", len(s.numbers)+1)
-			}
-			return s.numbers[v]
-		case "StartingSequenceNumber", "EndingSequenceNumber":
+		case "SequenceNumber", "StartingSequenceNumber", "EndingSequenceNumber":
 			return "a number"
 		case "ShardIterator", "NextShardIterator", "NextToken":
 			return "a token"
