@@ -110,8 +110,8 @@ var differences = []difference{
 		why: "an on-demand stream (API page)",
 	},
 	{
-		op: "CreateStream", input: `{"StreamName":"b"}`, here: `{"error":"InvalidArgumentException"}`, there: `{}`, right: "either",
-		why: "no ShardCount: needed in provisioned mode, says the guide; the API page leaves it open. There it is 4",
+		op: "CreateStream", input: `{"StreamName":"b"}`, here: `{"error":"InvalidArgumentException"}`, there: `{}`, right: "here",
+		why: "no ShardCount, which provisioned mode needs (API page). There it is 4",
 	},
 	{
 		op: "UpdateShardCount", input: `.*"TargetShardCount":1,.*`, here: `{"error":"LimitExceededException"}`, there: `{.*}`, right: "here",

@@ -68,6 +68,16 @@ func (s *Server) tag(m *stream, tags map[string]string) error {
 	return nil
 }
 
+// findTaggable is find for changes of tags, which only an active stream takes
+// (CreateStream's API page).
+func (s *Server) findTaggable(t target) (*stream, error) {
+	m, err := s.find(t, s.now())
+	if err == nil && m.status != active {
+		err = s.notActive(m)
+	}
+	return m, err
+}
+
 type addTagsToStreamRequest struct {
 	target
 	Tags map[string]string
@@ -81,7 +91,7 @@ func (s *Server) addTagsToStream(r *addTagsToStreamRequest) (*none, error) {
 	if err := v.err(); err != nil {
 		return nil, err
 	}
-	m, err := s.find(r.target, s.now())
+	m, err := s.findTaggable(r.target)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +119,7 @@ func (s *Server) removeTagsFromStream(r *removeTagsFromStreamRequest) (*none, er
 	if err := v.err(); err != nil {
 		return nil, err
 	}
-	m, err := s.find(r.target, s.now())
+	m, err := s.findTaggable(r.target)
 	if err != nil {
 		return nil, err
 	}
