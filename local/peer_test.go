@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -144,67 +146,40 @@ func (s *side) answer(ctx context.Context, c call) (any, error) {
 	return comparable("", answer), nil
 }
 
+var reference = regexp.MustCompile(`"\$[^"]*"`)
+
 // fill replaces the strings of an input that begin with $: $now, $now-1h and the like are times, anything else is
-// the path of a value in a saved answer, such as $first.Shards.0.ShardId.
-func (s *side) fill(input string) ([]byte, error) {
-	var value any
-	if err := json.Unmarshal([]byte(input), &value); err != nil {
-		return nil, fmt.Errorf("%s: %w", input, err)
-	}
-	var walk func(any) (any, error)
-	walk = func(value any) (result any, err error) {
-		switch v := value.(type) {
-		case map[string]any:
-			for key := range v {
-				if v[key], err = walk(v[key]); err != nil {
-					return nil, err
-				}
-			}
-		case []any:
-			for i := range v {
-				if v[i], err = walk(v[i]); err != nil {
-					return nil, err
-				}
-			}
-		case string:
-			if after, ok := strings.CutPrefix(v, "$now"); ok {
-				offset, err := time.ParseDuration("0s" + after)
-				if after != "" {
-					offset, err = time.ParseDuration(after)
-				}
-				return time.Now().Add(offset), err
-			}
-			if strings.HasPrefix(v, "$") {
-				return s.value(v[1:])
-			}
-		}
-		return value, nil
-	}
-	filled, err := walk(value)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(filled)
+// the path of a string in a saved answer, such as $first.Shards.0.ShardId.
+func (s *side) fill(input string) (filled []byte, err error) {
+	filled = reference.ReplaceAllFunc([]byte(input), func(match []byte) []byte {
+		value, failed := s.value(string(match[2 : len(match)-1]))
+		err = errors.Join(err, failed)
+		return strconv.AppendQuote(nil, value)
+	})
+	return filled, err
 }
 
-func (s *side) value(path string) (any, error) {
+func (s *side) value(path string) (string, error) {
+	if offset, ok := strings.CutPrefix(path, "now"); ok {
+		d, err := time.ParseDuration(cmp.Or(offset, "0s"))
+		return time.Now().Add(d).Format(time.RFC3339Nano), err
+	}
 	var value any = s.saved
 	for _, step := range strings.Split(path, ".") {
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[step]
 		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i >= len(v) {
-				return nil, fmt.Errorf("$%s: there is no element %s", path, step)
+			if i, err := strconv.Atoi(step); err == nil && i < len(v) {
+				value = v[i]
 			}
-			value = v[i]
 		}
 	}
-	if _, ok := value.(string); !ok {
-		return nil, fmt.Errorf("$%s is no string but %v", path, value)
+	text, ok := value.(string)
+	if !ok {
+		return "", fmt.Errorf("$%s is no string but %v", path, value)
 	}
-	return value, nil
+	return text, nil
 }
 
 // comparable replaces what two servers cannot agree on: of sequence numbers, tokens and times only remains that they
