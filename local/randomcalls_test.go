@@ -17,6 +17,7 @@ var (
 // TestLikeKinesisLocalAtRandom makes random calls to a server of this package and to npm's kinesis-local, right and
 // wrong ones. The answers are the same, but for the differences that are listed.
 func TestLikeKinesisLocalAtRandom(t *testing.T) {
+	t.Parallel()
 	t.Logf("-calls.seed=%d -calls.n=%d", *callSeed, *callCount)
 	ours, peers := sides(t)
 	caller := &randomCaller{Rand: rand.New(rand.NewPCG(*callSeed, 0)), side: ours, calls: map[string]members{}}

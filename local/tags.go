@@ -40,15 +40,23 @@ func checkTagKey(v *violations, key, member string) {
 	v.atMost(key, member, maxTagKey)
 }
 
+// checkTagText checks the characters of keys and values.
+func checkTagText(texts ...string) error {
+	for _, text := range texts {
+		if !tagPattern.re.MatchString(text) {
+			return invalidArgument("Some tags contain invalid characters. " +
+				"Valid characters: Unicode letters, digits, white space, _ . : / = + - @.")
+		}
+	}
+	return nil
+}
+
 // tag adds tags to a stream, all or none.
 func (s *Server) tag(m *stream, tags map[string]string) error {
 	count := len(m.tags)
 	for key, value := range tags {
-		for _, text := range []string{key, value} {
-			if !tagPattern.re.MatchString(text) {
-				return invalidArgument("Some tags contain invalid characters. " +
-					"Valid characters: Unicode letters, digits, white space, _ . : / = + - @.")
-			}
+		if err := checkTagText(key, value); err != nil {
+			return err
 		}
 		// AWS, "Tag restrictions": the prefix is reserved.
 		if strings.HasPrefix(strings.ToLower(key), "aws:") {
@@ -121,6 +129,9 @@ func (s *Server) removeTagsFromStream(r *removeTagsFromStreamRequest) (*none, er
 	}
 	m, err := s.findTaggable(r.target)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkTagText(r.TagKeys...); err != nil {
 		return nil, err
 	}
 	for _, key := range r.TagKeys {
