@@ -22,8 +22,8 @@
 // handled, nothing of it is lost. The MD5 shows damage, not who wrote it.
 //
 // User records come out one at a time. Their data are slices of the aggregated record's bytes, their keys
-// are slices of one string: an aggregated record costs one allocation, at most three times its bytes, however
-// many user records it holds.
+// are slices of one string: an aggregated record costs one allocation, at most twice its bytes, however many
+// user records it holds.
 package kpl
 
 import (
@@ -56,9 +56,9 @@ func Is(data []byte) bool {
 // another place in the same record. It is not safe for use by several goroutines.
 type Aggregate struct {
 	message []byte
-	rest    []byte // of message, after the last user record that came out
-	next    int64  // sub-sequence number of the next user record
 	census  census
+	at      int   // place in message, after the last user record that came out
+	next    int64 // sub-sequence number of the next user record
 
 	// keys holds where each key ends in it, 4 bytes a key, then the keys: first the partition keys, then
 	// the explicit hash keys.
@@ -84,7 +84,7 @@ func Open(data []byte, most int) (Aggregate, error) {
 	if err != nil {
 		return Aggregate{}, err
 	}
-	return Aggregate{message: message, rest: message, census: c, keys: joinKeys(message, c)}, nil
+	return Aggregate{message: message, census: c, keys: joinKeys(message, c)}, nil
 }
 
 // Len is the number of user records in the aggregated record, at least 1.
@@ -126,12 +126,12 @@ func (a *Aggregate) SkipThrough(sub int64) {
 
 // step goes on to the next user record. Open has shown that all can be read.
 func (a *Aggregate) step() (u userRecord, ok bool) {
-	for len(a.rest) > 0 {
-		var f field
-		f, a.rest, _ = readField(a.rest)
-		if f.tag == tagRecord {
+	for a.at < len(a.message) {
+		tag, value, next := readField(a.message, a.at)
+		a.at = next
+		if tag == tagRecord {
 			a.next++
-			u, _ = readUserRecord(f.bytes)
+			u, _ = readUserRecord(a.message[next-int(value) : next])
 			return u, true
 		}
 	}
@@ -156,24 +156,25 @@ func joinKeys(message []byte, c census) string {
 	var keys strings.Builder
 	end := 4 * (c.partitionKeys + c.hashKeys)
 	keys.Grow(end + c.keyBytes)
-	message = message[:c.keysEnd]
 	for _, table := range [...]uint64{tagPartitionKey, tagHashKey} {
-		for rest := message; len(rest) > 0; {
-			var f field
-			if f, rest, _ = readField(rest); f.tag == table {
-				end += len(f.bytes)
+		for at := 0; at < c.keysEnd; {
+			tag, length, next := readField(message, at)
+			if tag == table {
+				end += int(length)
 				var word [4]byte
 				binary.LittleEndian.PutUint32(word[:], uint32(end))
 				keys.Write(word[:])
 			}
+			at = next
 		}
 	}
 	for _, table := range [...]uint64{tagPartitionKey, tagHashKey} {
-		for rest := message; len(rest) > 0; {
-			var f field
-			if f, rest, _ = readField(rest); f.tag == table {
-				keys.Write(f.bytes)
+		for at := 0; at < c.keysEnd; {
+			tag, length, next := readField(message, at)
+			if tag == table {
+				keys.Write(message[next-int(length) : next])
 			}
+			at = next
 		}
 	}
 	return keys.String()

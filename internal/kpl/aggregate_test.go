@@ -2,9 +2,12 @@ package kpl
 
 import (
 	"bytes"
+	"crypto/fips140"
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"os/exec"
 	"reflect"
 	"runtime"
 	"strings"
@@ -83,6 +86,42 @@ func TestOpen(t *testing.T) {
 		if got := all(&a); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: got\n%+v, want\n%+v", name, got, c.want)
 		}
+	}
+}
+
+// golden was put together by hand: partition key "ten", explicit hash key "42", data "abc" and "de".
+const golden = "\xf3\x89\x9a\xc2" +
+	"\x0a\x03ten" + "\x12\x0242" +
+	"\x1a\x07\x08\x00\x1a\x03abc" + "\x1a\x08\x08\x00\x10\x00\x1a\x02de" +
+	"\x28\xe1\x1d\x20\x2e\xa6\x14\x8b\x9d\x13\x63\x65\xf5\x93\x29\x92"
+
+// TestGolden holds too where Go's FIPS mode forbids MD5: it is run once more in a process of that mode.
+func TestGolden(t *testing.T) {
+	users := userRecords{
+		{PartitionKey: "ten", Data: []byte("abc"), Aggregated: true},
+		{SubSequenceNumber: 1, PartitionKey: "ten", ExplicitHashKey: "42", Data: []byte("de"), Aggregated: true},
+	}
+	a := open(t, []byte(golden))
+	if got := all(&a); !reflect.DeepEqual(got, users) {
+		t.Errorf("got %+v", got)
+	}
+	g := NewAggregator(0)
+	for _, u := range users {
+		if full, err := g.Add(u.PartitionKey, u.ExplicitHashKey, u.Data); full || err != nil {
+			t.Fatal(full, err)
+		}
+	}
+	if data := g.Finish(); string(data) != golden {
+		t.Errorf("wrote %q", data)
+	}
+	if fips140.Enforced() {
+		t.Log("MD5 was forbidden")
+		return
+	}
+	command := exec.Command(os.Args[0], "-test.run=^TestGolden$", "-test.v")
+	command.Env = append(os.Environ(), "GODEBUG=fips140=only")
+	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "MD5 was forbidden") {
+		t.Errorf("in FIPS mode: %v\n%s", err, out)
 	}
 }
 

@@ -97,8 +97,8 @@ func TestAggregatorRefuses(t *testing.T) {
 		{long + "x", "", 1, "a partition key has 1 to 256 characters, this one has 257"},
 		{"k", "340282366920938463463374607431768211456", 1, "the explicit hash key is not a decimal number from 0 to 2^128-1"},
 		{"k", strings.Repeat("0", maxKey+1), 1, "an explicit hash key has up to 1024 bytes, this one has 1025"},
-		{"k", "", 1<<20 - 37, ""},
-		{"k", "", 1<<20 - 36, ErrTooLarge.Error()},
+		{"k", "", 1<<20 - 34, ""},
+		{"k", "", 1<<20 - 33, ErrTooLarge.Error()},
 	} {
 		a := NewAggregator(0)
 		full, err := a.Add(c.partitionKey, c.explicit, make([]byte, c.data))

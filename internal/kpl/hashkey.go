@@ -108,7 +108,7 @@ func (r Range) HoldsAll(a Aggregate) bool {
 	if !r.narrow {
 		return true
 	}
-	a.rest, a.next = a.message, 0
+	a.at, a.next = 0, 0
 	for u := (record.Record{}); a.Next(&u); {
 		if !r.Holds(&u) {
 			return false

@@ -25,84 +25,81 @@ const (
 	tagData              = 3<<3 | wireBytes
 )
 
-type field struct {
-	tag   uint64
-	value uint64 // of a varint
-	bytes []byte // of what has a length; its capacity ends with it
-}
-
-// readField takes the first field off a message. If b does not begin with one, ok is false and
-// nothing is left. Groups are refused: no producer of aggregated records writes them.
-func readField(b []byte) (f field, rest []byte, ok bool) {
-	tag, n := varint(b)
-	if n == 0 || tag>>3 == 0 || tag > math.MaxUint32 {
-		return field{}, nil, false
+// readField reads the field of a message that begins at a place, and says where the next one begins. value is
+// the number in it, or the length of its bytes, which end where the next one begins. If no field begins there
+// the tag is 0, and nothing comes after it. Groups are refused: no producer of aggregated records writes them.
+func readField(message []byte, at int) (tag, value uint64, next int) {
+	if at < len(message) && message[at] < 0x80 {
+		tag, next = uint64(message[at]), at+1
+	} else if tag, next = longVarint(message, at); tag > math.MaxUint32 {
+		return 0, 0, len(message)
 	}
-	b = b[n:]
-	f.tag = tag
+	if tag>>3 == 0 {
+		return 0, 0, len(message)
+	}
 	switch tag & 7 {
-	case wireVarint:
-		if f.value, n = varint(b); n == 0 {
-			return field{}, nil, false
+	case wireVarint, wireBytes:
+		if next < len(message) && message[next] < 0x80 {
+			value, next = uint64(message[next]), next+1
+		} else {
+			was := next
+			if value, next = longVarint(message, was); next == was {
+				return 0, 0, len(message)
+			}
 		}
-	case wireBytes:
-		length, m := varint(b)
-		if m == 0 || length > uint64(len(b)-m) {
-			return field{}, nil, false
+		if tag&7 == wireVarint {
+			return tag, value, next
 		}
-		n = m + int(length)
-		f.bytes = b[m:n:n]
 	case wireFixed64:
-		n = 8
+		value = 8
 	case wireFixed32:
-		n = 4
+		value = 4
 	default:
-		return field{}, nil, false
+		return 0, 0, len(message)
 	}
-	if n > len(b) {
-		return field{}, nil, false
+	if value > uint64(len(message)-next) {
+		return 0, 0, len(message)
 	}
-	return f, b[n:], true
+	return tag, value, next + int(value)
 }
 
-// varint reads a number and says how many bytes it takes: at most 10, and 0 if b does not begin with one.
-func varint(b []byte) (v uint64, n int) {
-	if len(b) > 0 && b[0] < 0x80 {
-		return uint64(b[0]), 1
+// longVarint reads a number of more than one byte, up to 10. If none begins at the place it stays there.
+func longVarint(message []byte, at int) (v uint64, next int) {
+	v, n := binary.Uvarint(message[at:])
+	if n <= 0 {
+		return 0, at
 	}
-	v, n = binary.Uvarint(b)
-	return v, max(0, n)
+	return v, at + n
 }
 
 type userRecord struct {
 	partitionKey uint64 // index into its table
 	hashKey      uint64 // index into its table
 	hasHashKey   bool
-	data         []byte
+	data         []byte // nil: there are none
 }
 
 // readUserRecord reads a Record. If a field is repeated the last one counts. If b is none, missing says why.
 func readUserRecord(b []byte) (u userRecord, missing string) {
-	hasPartitionKey, hasData := false, false
-	for len(b) > 0 {
-		f, rest, ok := readField(b)
-		if !ok {
+	hasPartitionKey := false
+	for at := 0; at < len(b); {
+		tag, value, next := readField(b, at)
+		switch tag {
+		case tagPartitionKeyIndex:
+			u.partitionKey, hasPartitionKey = value, true
+		case tagHashKeyIndex:
+			u.hashKey, u.hasHashKey = value, true
+		case tagData:
+			u.data = b[next-int(value) : next : next]
+		case 0:
 			return userRecord{}, "cannot be read"
 		}
-		b = rest
-		switch f.tag {
-		case tagPartitionKeyIndex:
-			u.partitionKey, hasPartitionKey = f.value, true
-		case tagHashKeyIndex:
-			u.hashKey, u.hasHashKey = f.value, true
-		case tagData:
-			u.data, hasData = f.bytes, true
-		}
+		at = next
 	}
 	switch {
 	case !hasPartitionKey:
 		return userRecord{}, "has no partition key"
-	case !hasData:
+	case u.data == nil:
 		return userRecord{}, "has no data"
 	}
 	return u, ""
@@ -118,70 +115,66 @@ type census struct {
 
 // inspect reads all of a message. It returns an *Error unless every user record can be taken out.
 func inspect(message []byte, most uint64) (c census, err error) {
-	fault := func(rest []byte, reason Reason, format string, args ...any) (census, error) {
-		at := len(magic) + len(message) - len(rest)
-		return census{}, &Error{Reason: reason, Offset: at, what: fmt.Sprintf(format, args...)}
+	fault := func(at int, reason Reason, format string, args ...any) (census, error) {
+		return census{}, &Error{Reason: reason, Offset: len(magic) + at, what: fmt.Sprintf(format, args...)}
 	}
 	// The tables may come after the records, so the largest indexes are kept until both are known.
 	var partitionKey, hashKey largest
-	for rest := message; len(rest) > 0; {
-		f, after, ok := readField(rest)
-		if !ok {
-			return fault(rest, Malformed, "not a field of a protobuf message")
-		}
+	for at, next := 0, 0; at < len(message); at = next {
+		var tag, value uint64
+		tag, value, next = readField(message, at)
 		var count *int
-		switch f.tag {
+		switch tag {
+		case 0:
+			return fault(at, Malformed, "not a field of a protobuf message")
 		case tagPartitionKey:
 			count = &c.partitionKeys
 		case tagHashKey:
 			count = &c.hashKeys
 		case tagRecord:
 			count = &c.records
-			u, missing := readUserRecord(f.bytes)
+			u, missing := readUserRecord(message[next-int(value) : next])
 			if missing != "" {
-				return fault(rest, Malformed, "user record %d %s", c.records, missing)
+				return fault(at, Malformed, "user record %d %s", c.records, missing)
 			}
-			partitionKey.see(u.partitionKey, c.records, rest)
+			partitionKey.see(u.partitionKey, c.records, at)
 			if u.hasHashKey {
-				hashKey.see(u.hashKey, c.records, rest)
+				hashKey.see(u.hashKey, c.records, at)
 			}
 		default:
-			rest = after
 			continue
 		}
 		if *count++; uint64(*count) > most {
-			return fault(rest, TooMany, "more than %d user records, or keys in a table", most)
+			return fault(at, TooMany, "more than %d user records, or keys in a table", most)
 		}
-		if f.tag != tagRecord {
-			if len(f.bytes) > maxKey {
-				return fault(rest, LongKey, "a key of %d bytes, where %d are allowed", len(f.bytes), maxKey)
+		if tag != tagRecord {
+			if value > maxKey {
+				return fault(at, LongKey, "a key of %d bytes, where %d are allowed", value, maxKey)
 			}
-			c.keyBytes += len(f.bytes)
-			c.keysEnd = len(message) - len(after)
+			c.keyBytes += int(value)
+			c.keysEnd = next
 		}
-		rest = after
 	}
 	switch {
 	case c.records == 0:
-		return fault(message, Empty, "no user record in it")
+		return fault(0, Empty, "no user record in it")
 	case partitionKey.index >= uint64(c.partitionKeys):
-		return fault(partitionKey.rest, BadIndex, "user record %d names partition key %d of %d", partitionKey.record, partitionKey.index, c.partitionKeys)
+		return fault(partitionKey.at, BadIndex, "user record %d names partition key %d of %d", partitionKey.record, partitionKey.index, c.partitionKeys)
 	case hashKey.seen && hashKey.index >= uint64(c.hashKeys):
-		return fault(hashKey.rest, BadIndex, "user record %d names explicit hash key %d of %d", hashKey.record, hashKey.index, c.hashKeys)
+		return fault(hashKey.at, BadIndex, "user record %d names explicit hash key %d of %d", hashKey.record, hashKey.index, c.hashKeys)
 	}
 	return c, nil
 }
 
 // largest is the largest index of a kind, and who named it.
 type largest struct {
-	seen   bool
-	index  uint64
-	record int
-	rest   []byte // the message from that user record on
+	seen       bool
+	index      uint64
+	record, at int // which user record, and where it stands
 }
 
-func (l *largest) see(index uint64, record int, rest []byte) {
+func (l *largest) see(index uint64, record, at int) {
 	if !l.seen || index > l.index {
-		*l = largest{true, index, record, rest}
+		*l = largest{true, index, record, at}
 	}
 }
