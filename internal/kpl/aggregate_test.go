@@ -145,6 +145,7 @@ func TestBad(t *testing.T) {
 		{wrap(ten), Empty, "at byte 4: no user record in it"},
 		{wrap([]byte("text")), Malformed, "at byte 4: not a field of a protobuf message"},
 		{wrap(join(ten, recordField(first, data), []byte{0})), Malformed, "at byte 16: not a field of a protobuf message"},
+		{wrap(join(ten, recordField(first, data), []byte{0<<3 | 2, 1, 'x'})), Malformed, "at byte 16: not a field of a protobuf message"},
 		{wrap(join(ten, recordField(first, data), []byte{1<<3 | 3, 1<<3 | 4})), Malformed, "at byte 16: not a field of a protobuf message"},
 		{wrap(join(ten, recordField(first, data), bytesField(7, "cut")[:3])), Malformed, "at byte 16: not a field of a protobuf message"},
 		{wrap(join(ten, []byte{3<<3 | 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})), Malformed, "at byte 9: not a field of a protobuf message"},

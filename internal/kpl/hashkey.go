@@ -88,10 +88,10 @@ func NewRange(r lease.HashRange) (Range, error) {
 // Has says whether the range has this hash key.
 func (r Range) Has(h HashKey) bool { return !r.narrow || !h.Less(r.first) && !r.last.Less(h) }
 
-// Holds says whether the record belongs to a shard with this range. A user record need not: the Amazon
-// libraries only put together what belongs to one shard, but a reshard in the meantime changes that, and
-// other producers take no care. One whose explicit hash key is no hash key is held: nothing says that it
-// belongs elsewhere.
+// Holds says whether the record belongs to a shard with this range. A user record need not: the KPL puts together
+// what belongs to one shard, but may be wrong just after a reshard, and then puts again those that Holds
+// denies; other producers put together whatever comes, and put none of it again. One whose explicit hash key is
+// no hash key is held: nothing says that it belongs elsewhere.
 //
 // It costs an MD5, unless the range has all hash keys or the record has an explicit one.
 func (r Range) Holds(u *record.Record) bool {
@@ -103,7 +103,8 @@ func (r Range) Holds(u *record.Record) bool {
 }
 
 // HoldsAll says whether all user records of an aggregated record belong to the shard, those that have come out
-// included. Where it is false the Java KCL drops the aggregated record, with all that is in it.
+// included. Where it is false the Java KCL drops the aggregated record with all that is in it, also what the KPL
+// does not put again.
 func (r Range) HoldsAll(a Aggregate) bool {
 	if !r.narrow {
 		return true
