@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/leatstream/leat/internal/record"
+	"github.com/leatstream/leat/lease"
 )
 
 func open(t testing.TB, data []byte) Aggregate {
@@ -292,11 +293,15 @@ func TestBombs(t *testing.T) { // the memory of the whole process is measured: n
 }
 
 func TestAllocations(t *testing.T) { // counts those of the whole process: not parallel
-	data := wrap(slowEncode(some(1000)))
+	users := some(1000)
+	users[0].PartitionKey = strings.Repeat("k", 256)
+	data := wrap(slowEncode(users))
+	lower, _ := NewRange(lease.HashRange{Start: "0", End: "99"})
 	var r record.Record
 	n := testing.AllocsPerRun(100, func() {
 		a, _ := Open(data, 0)
 		for a.Next(&r) {
+			lower.Holds(&r)
 		}
 	})
 	if n > 1 {

@@ -24,9 +24,8 @@ func HashKeyOf(partitionKey, explicitHashKey string) (HashKey, error) {
 		}
 		return h, nil
 	}
-	var buffer [maxKey]byte // the conversion of a long key would be an allocation
-	key := append(buffer[:0], partitionKey...)
-	return hashKeyFrom(checksum(key)), nil
+	var buffer [256]byte // without it the conversion of a key is an allocation
+	return hashKeyFrom(checksum(append(buffer[:0], partitionKey...))), nil
 }
 
 func hashKeyFrom(b [md5.Size]byte) HashKey {
