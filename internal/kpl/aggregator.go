@@ -47,12 +47,8 @@ func NewAggregator(limit int) *Aggregator {
 	if limit <= 0 {
 		limit = MaxSize
 	}
-	a := &Aggregator{limit: limit}
-	a.clear()
-	return a
+	return &Aggregator{limit: limit}
 }
-
-func (a *Aggregator) clear() { *a = Aggregator{limit: a.limit} }
 
 // Add adds a user record. If full is true it does not fit any more and was not added: call Finish, and Add
 // again. data is copied; explicitHashKey may be empty.
@@ -134,7 +130,7 @@ func (a *Aggregator) Finish() []byte {
 	data = append(data, a.hashKeys.bytes...)
 	data = append(data, a.records...)
 	sum := checksum(data[len(magic):])
-	a.clear()
+	*a = Aggregator{limit: a.limit}
 	return append(data, sum[:]...)
 }
 
