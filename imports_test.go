@@ -28,6 +28,7 @@ var mayImport = map[string]struct {
 	"store/memory":      {of: []string{"lease"}},
 	"store/file":        {of: []string{"lease"}},
 	"internal/record":   {of: []string{"lease"}},
+	"internal/kpl":      {of: []string{"lease", "internal/record"}},
 	"internal/fetch":    {of: []string{"lease", "internal/record", "sdk"}},
 	"internal/dispatch": {of: []string{"lease", "internal/record"}},
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
