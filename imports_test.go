@@ -33,6 +33,7 @@ var mayImport = map[string]struct {
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
 	"internal/sim":      {of: []string{"lease", "internal/dispatch", "store/memory"}},
 	"local":             {of: []string{"sdk"}},
+	"internal/node":     {},
 	"":                  {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch", "internal/engine", "sdk"}},
 	"deadletter":        {of: []string{"", "sdk"}},
 	"internal/demo":     {of: []string{"", "lease", "local", "store/file", "sdk"}},
