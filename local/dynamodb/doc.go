@@ -10,7 +10,7 @@
 // # What is real
 //
 // Tables with a string hash key and, if wanted, a string range key; items of every attribute type, with
-// the service's rules for numbers, sets, keys and sizes; conditions with comparisons, BETWEEN, begins_with,
+// the service's rules for numbers, sets, keys and sizes; conditions with comparisons of an attribute with a value, BETWEEN, begins_with,
 // attribute_exists, attribute_not_exists, AND, OR, NOT; updates with SET and REMOVE; queries and scans in pages; the old
 // item with a failed condition; read and write units as the service counts them ([Server.Usage]). Errors
 // carry the service's types and HTTP status.

@@ -6,10 +6,11 @@ import (
 
 // expr is a condition, or an operand of one.
 type expr struct {
-	op   string // and, or, not, a comparator, between, a function's name; name or value for an operand
-	args []expr
-	name string // of an attribute
-	val  value
+	op       string // and, or, not, a comparator, between, a function's name; name or value for an operand
+	args     []expr
+	name     string // of an attribute
+	val      value
+	enclosed bool // in parentheses
 }
 
 // parser reads the expressions of one request, and notes which placeholders they use.
@@ -128,6 +129,10 @@ func (p *parser) primary() expr {
 	if p.take("(") {
 		e := p.or()
 		p.expect(")")
+		if e.enclosed {
+			p.fail(invalid("Invalid expression: The expression has redundant parentheses;"))
+		}
+		e.enclosed = true
 		return e
 	}
 	switch word := p.peek(); word {
@@ -135,31 +140,39 @@ func (p *parser) primary() expr {
 		p.next()
 		return p.function(word)
 	}
-	left := p.operand()
-	switch op := p.next(); {
-	case op == "=" || op == "<>":
-		return p.distinct(expr{op: op, args: []expr{left, p.operand()}})
-	case op == "<" || op == "<=" || op == ">" || op == ">=":
-		e := p.distinct(expr{op: op, args: []expr{left, p.operand()}})
-		p.wantOrdered(op, e.args...)
-		return e
-	case strings.EqualFold(op, "BETWEEN"):
-		low := p.operand()
+	e := expr{args: []expr{p.operand()}}
+	switch e.op = strings.ToLower(p.next()); e.op {
+	case "=", "<>", "<", "<=", ">", ">=":
+		e.args = append(e.args, p.operand())
+	case "between":
+		e.args = append(e.args, p.operand())
 		p.expect("AND")
-		e := p.distinct(expr{op: "between", args: []expr{left, low, p.operand()}})
-		p.wantOrdered(op, e.args...)
-		if low, high := e.args[1], e.args[2]; p.err == nil && low.op == "value" && high.op == "value" {
-			if low.val.kind != high.val.kind || low.val.compare(high.val) > 0 {
-				p.fail(invalid("Invalid expression: The BETWEEN operator requires upper bound to be greater than or equal to lower bound"))
-			}
-		}
-		return e
-	case strings.EqualFold(op, "IN"):
+		e.args = append(e.args, p.operand())
+	case "in":
 		p.fail(unsupported("IN: %s", p.text))
 	default:
-		p.fail(invalid("Invalid expression: Syntax error; token: %q, in: %s", op, p.text))
+		p.fail(invalid("Invalid expression: Syntax error; token: %q, in: %s", e.op, p.text))
 	}
-	return expr{}
+	return p.checked(e)
+}
+
+// checked returns a comparison whose operands go together.
+func (p *parser) checked(e expr) expr {
+	if p.err != nil {
+		return e
+	}
+	for i, arg := range e.args {
+		switch {
+		case (i == 0) != (arg.op == "name"):
+			p.fail(unsupported("comparisons but of #name with :value: %s", p.text))
+		case i == 0 || e.op == "=" || e.op == "<>":
+		case !arg.val.ordered() || e.op == "begins_with" && arg.val.kind == "N":
+			p.fail(invalid("Invalid expression: Incorrect operand type for operator or function; operator or function: %s, operand type: %s", e.op, arg.val.kind))
+		case i == 2 && (arg.val.kind != e.args[1].val.kind || arg.val.compare(e.args[1].val) < 0):
+			p.fail(invalid("Invalid expression: The BETWEEN operator requires upper bound to be greater than or equal to lower bound"))
+		}
+	}
+	return e
 }
 
 func (p *parser) function(name string) expr {
@@ -177,15 +190,10 @@ func (p *parser) function(name string) expr {
 	case p.err != nil:
 	case len(e.args) != want:
 		p.fail(invalid("Invalid expression: Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", name, len(e.args)))
-	case want == 1 && e.args[0].op != "name":
-		p.fail(invalid("Invalid expression: Operator or function requires a document path; operator or function: %s", name))
 	case want == 2:
-		for _, arg := range e.args {
-			if arg.op == "value" && arg.val.kind != "S" && arg.val.kind != "B" {
-				p.fail(invalid("Invalid expression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: %s", arg.val.kind))
-			}
-		}
-		return p.distinct(e)
+		return p.checked(e)
+	case e.args[0].op != "name":
+		p.fail(invalid("Invalid expression: Operator or function requires a document path; operator or function: %s", name))
 	}
 	return e
 }
@@ -207,33 +215,13 @@ func (p *parser) operand() expr {
 			p.fail(invalid("Invalid expression: An expression attribute value used in expression is not defined; attribute value: %s", token))
 		}
 		p.used[token] = true
-		return expr{op: "value", val: v, name: token}
+		return expr{op: "value", val: v}
 	case token == "" || strings.Contains("=<>(),", token):
 		p.fail(invalid("Invalid expression: Syntax error; token: %q, in: %s", token, p.text))
 	case p.err == nil:
 		p.fail(unsupported("%q in an expression (attributes stand as #name): %s", token, p.text))
 	}
 	return expr{}
-}
-
-// distinct refuses operands that are all the same: the service takes them for a mistake.
-func (p *parser) distinct(e expr) expr {
-	if first := e.args[0]; p.err == nil {
-		for _, other := range e.args[1:] {
-			if first.op == other.op && first.name == other.name {
-				p.fail(invalid("Invalid expression: The first operand must be distinct from the remaining operands for this operator or function; operator: %s", e.op))
-			}
-		}
-	}
-	return e
-}
-
-func (p *parser) wantOrdered(op string, args ...expr) {
-	for _, arg := range args {
-		if p.err == nil && arg.op == "value" && !arg.val.ordered() {
-			p.fail(invalid("Invalid expression: Incorrect operand type for operator or function; operator: %s, operand type: %s", op, arg.val.kind))
-		}
-	}
 }
 
 // holds says whether a condition holds for an item; nil is an absent one.
@@ -253,21 +241,20 @@ func (e *expr) holds(it item) bool {
 	case "attribute_not_exists":
 		return !there
 	}
-	second, also := e.args[1].of(it)
-	same := there && also && first.kind == second.kind
+	second := e.args[1].val
 	switch e.op {
 	case "=":
-		return same && first.equal(second)
+		return there && first.equal(second)
 	case "<>":
-		return there != also || there && !first.equal(second)
+		return !there || !first.equal(second)
+	case "begins_with":
+		return first.kind == second.kind && strings.HasPrefix(first.text, second.text)
 	}
-	if !same || !first.ordered() {
+	if first.kind != second.kind {
 		return false
 	}
 	order := first.compare(second)
 	switch e.op {
-	case "begins_with":
-		return first.kind != "N" && strings.HasPrefix(first.text, second.text)
 	case "<":
 		return order < 0
 	case "<=":
@@ -277,8 +264,7 @@ func (e *expr) holds(it item) bool {
 	case ">=":
 		return order >= 0
 	}
-	third, ok := e.args[2].of(it) // between
-	return ok && third.kind == first.kind && order >= 0 && first.compare(third) <= 0
+	return order >= 0 && first.compare(e.args[2].val) <= 0 // between
 }
 
 // of is an operand's value in an item.

@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -31,23 +32,24 @@ type write struct {
 	returns  string // ReturnValues
 	capacity string // ReturnConsumedCapacity
 
-	key    func(*table) (key, error)
-	update func(*parser, *table) (func(old item) (item, error), error) // nil of that is no item: delete
+	key   item
+	whole bool // the key stands in an item with other attributes
+
+	// change parses what is to be done.
+	change func(*parser) (change, error)
+}
+
+// change is what a write does.
+type change struct {
+	apply   func(old item) (item, error) // no item is a deletion
+	targets []string                     // attributes that must not be of the key
 }
 
 const maxItem = 400 << 10
 
 func (s *Server) write(c *call, w write) (any, error) {
-	t, err := s.active(c, w.table)
-	if err != nil {
-		return nil, err
-	}
-	k, err := w.key(t)
-	if err != nil {
-		return nil, err
-	}
 	p := newParser(w.ExpressionAttributeNames, w.ExpressionAttributeValues)
-	apply, err := w.update(p, t)
+	change, err := w.change(p)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +59,19 @@ func (s *Server) write(c *call, w write) (any, error) {
 	}
 	if err := p.unused(); err != nil {
 		return nil, err
+	}
+	t, err := s.active(c, w.table)
+	if err != nil {
+		return nil, err
+	}
+	k, err := t.keyOf(w.key, w.whole)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range change.targets {
+		if slices.Contains(t.keys(), name) {
+			return nil, invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)
+		}
 	}
 	old := t.items.get(k)
 	if condition != nil && !condition.holds(old) {
@@ -68,7 +83,7 @@ func (s *Server) write(c *call, w write) (any, error) {
 		}
 		return nil, refused
 	}
-	after, err := apply(old)
+	after, err := change.apply(old)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +127,9 @@ func (s *Server) putItem(c *call, r *putItemRequest) (any, error) {
 	}
 	return s.write(c, write{
 		table: r.TableName, condition: r.condition, placeholders: r.placeholders, returns: r.ReturnValues, capacity: r.ReturnConsumedCapacity,
-		key: func(t *table) (key, error) { return t.keyOf(r.Item, true) },
-		update: func(*parser, *table) (func(item) (item, error), error) {
-			return func(item) (item, error) { return r.Item, nil }, nil
+		key: r.Item, whole: true,
+		change: func(*parser) (change, error) {
+			return change{apply: func(item) (item, error) { return r.Item, nil }}, nil
 		},
 	})
 }
@@ -134,15 +149,15 @@ func (s *Server) updateItem(c *call, r *updateItemRequest) (any, error) {
 	}
 	return s.write(c, write{
 		table: r.TableName, condition: r.condition, placeholders: r.placeholders, returns: r.ReturnValues, capacity: r.ReturnConsumedCapacity,
-		key: func(t *table) (key, error) { return t.keyOf(r.Key, false) },
-		update: func(p *parser, t *table) (func(item) (item, error), error) {
-			u, err := p.update(r.UpdateExpression, t.keys())
-			return func(old item) (item, error) {
+		key: r.Key,
+		change: func(p *parser) (change, error) {
+			u, err := p.update(r.UpdateExpression)
+			return change{targets: u.targets, apply: func(old item) (item, error) {
 				if old == nil {
 					old = r.Key
 				}
 				return u.apply(old)
-			}, err
+			}}, err
 		},
 	})
 }
@@ -161,9 +176,9 @@ func (s *Server) deleteItem(c *call, r *deleteItemRequest) (any, error) {
 	}
 	return s.write(c, write{
 		table: r.TableName, condition: r.condition, placeholders: r.placeholders, returns: r.ReturnValues, capacity: r.ReturnConsumedCapacity,
-		key: func(t *table) (key, error) { return t.keyOf(r.Key, false) },
-		update: func(*parser, *table) (func(item) (item, error), error) {
-			return func(item) (item, error) { return nil, nil }, nil
+		key: r.Key,
+		change: func(*parser) (change, error) {
+			return change{apply: func(item) (item, error) { return nil, nil }}, nil
 		},
 	})
 }

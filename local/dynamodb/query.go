@@ -33,10 +33,6 @@ type page struct {
 }
 
 func (s *Server) query(c *call, r *queryRequest) (any, error) {
-	t, err := s.active(c, r.TableName)
-	if err != nil {
-		return nil, err
-	}
 	if r.KeyConditionExpression == nil {
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
@@ -45,6 +41,10 @@ func (s *Server) query(c *call, r *queryRequest) (any, error) {
 	if err == nil {
 		err = p.unused()
 	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.active(c, r.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +163,6 @@ func (t *table) keyCondition(e *expr) (hash string, within *expr, err error) {
 		switch {
 		case len(part.args) < 2 || part.op == "or" || part.op == "and" || part.op == "<>":
 			return "", nil, invalid("Invalid operator used in KeyConditionExpression: %s", part.op)
-		case part.args[0].op != "name" || part.args[1].op != "value" || part.op == "between" && part.args[2].op != "value":
-			return "", nil, invalid("Invalid condition in KeyConditionExpression: want #key, then a :value")
 		case part.args[1].val.kind != "S":
 			return "", nil, invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
 		case part.args[1].val.text == "" && part.op != "begins_with":

@@ -204,7 +204,7 @@ type listTagsRequest struct{ ResourceArn string }
 func (s *Server) listTags(c *call, r *listTagsRequest) (any, error) {
 	for _, t := range s.tables {
 		if s.arn(t.name) == r.ResourceArn && s.find(c, t.name) != nil {
-			return map[string]any{"Tags": slices.Concat([]tag{}, t.tags)}, nil
+			return map[string]any{"Tags": append([]tag{}, t.tags...)}, nil
 		}
 	}
 	return nil, failure("ResourceNotFoundException", "Requested resource not found: ResourcArn: %s not found", r.ResourceArn)

@@ -1,16 +1,19 @@
 package dynamodb
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // update is a parsed update expression.
 type update struct {
-	set    map[string]expr // operand by attribute
-	remove map[string]bool
+	targets []string        // the attributes that it changes
+	set     map[string]expr // operand by attribute
 }
 
 // update parses "SET #a = :b, ... REMOVE #c, ...". Each section may come once, in any order.
-func (p *parser) update(text *string, keys []string) (*update, error) {
-	u := &update{set: map[string]expr{}, remove: map[string]bool{}}
+func (p *parser) update(text *string) (*update, error) {
+	u := &update{set: map[string]expr{}}
 	if text == nil {
 		return u, nil
 	}
@@ -25,11 +28,11 @@ func (p *parser) update(text *string, keys []string) (*update, error) {
 		for more := true; more && p.err == nil; more = p.take(",") {
 			switch section {
 			case "SET":
-				name := p.target(u, keys)
+				name := p.target(u)
 				p.expect("=")
 				u.set[name] = p.operand()
 			case "REMOVE":
-				u.remove[p.target(u, keys)] = true
+				p.target(u)
 			case "ADD", "DELETE":
 				p.fail(unsupported("%s in an update expression: %s", section, p.text))
 			default:
@@ -40,20 +43,16 @@ func (p *parser) update(text *string, keys []string) (*update, error) {
 	return u, p.err
 }
 
-// target is the attribute that a section changes: none of the key, and none twice.
-func (p *parser) target(u *update, keys []string) string {
+// target is the attribute that a section changes.
+func (p *parser) target(u *update) string {
 	e := p.operand()
 	if p.err == nil && e.op != "name" {
-		p.fail(invalid("Invalid UpdateExpression: Syntax error; token: %q, in: %s", e.name, p.text))
+		p.fail(invalid("Invalid UpdateExpression: Syntax error; want an attribute, in: %s", p.text))
 	}
-	if _, twice := u.set[e.name]; twice || u.remove[e.name] {
+	if slices.Contains(u.targets, e.name) {
 		p.fail(invalid("Invalid UpdateExpression: Two document paths overlap with each other; path: [%s]", e.name))
 	}
-	for _, key := range keys {
-		if key == e.name {
-			p.fail(invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", key))
-		}
-	}
+	u.targets = append(u.targets, e.name)
 	return e.name
 }
 
@@ -61,7 +60,7 @@ func (p *parser) target(u *update, keys []string) string {
 func (u *update) apply(old item) (item, error) {
 	out := make(item, len(old)+len(u.set))
 	for name, v := range old {
-		if !u.remove[name] {
+		if !slices.Contains(u.targets, name) {
 			out[name] = v
 		}
 	}

@@ -115,7 +115,7 @@ func (v value) MarshalJSON() ([]byte, error) {
 		}
 		content = set
 	case "L":
-		content = slices.Concat([]value{}, v.list) // never null
+		content = append([]value{}, v.list...) // never null
 	case "M":
 		content = v.fields
 		if v.fields == nil {

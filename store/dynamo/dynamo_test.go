@@ -15,21 +15,20 @@ import (
 	"github.com/leatstream/leat/store/dynamo"
 )
 
-// TestStore runs the conformance suite on the embedded server: as the service is; as an emulator is that does not
-// tell what refused a write; with pages of one or two items; and while calls fail in every way that passes.
+// TestStore runs the conformance suite on the embedded server: as the service is; as emulators are that do not
+// tell what refused a write, and with pages of one or two items; and while calls fail in every way that passes.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]struct {
 		config dynamodb.Config
 		faults []dynamodb.Fault
 	}{
-		"plain":       {},
-		"keeps items": {config: dynamodb.Config{NoItemOnFailure: true}},
-		"small pages": {config: dynamodb.Config{PageBytes: 300}},
+		"plain": {},
+		"terse": {config: dynamodb.Config{NoItemOnFailure: true, PageBytes: 300}},
 		"faults": {faults: []dynamodb.Fault{
-			{Kind: dynamodb.Throttle, Share: 0.02},
-			{Kind: dynamodb.Error, Share: 0.02},
-			{Kind: dynamodb.DropRequest, Share: 0.02},
+			{Kind: dynamodb.Throttle, Share: 0.004},
+			{Kind: dynamodb.Error, Share: 0.004},
+			{Kind: dynamodb.DropRequest, Share: 0.004},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
