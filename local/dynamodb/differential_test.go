@@ -356,7 +356,7 @@ func (g *generator) expression(depth int) string {
 		v := oneOf(g, object{"S": oneOf(g, "", "a", "an", "anna")}, object{"B": g.bytes()})
 		return "begins_with(" + g.name() + ", " + g.literal(v) + ")"
 	case 3:
-		return g.name() + oneOf(g, " = ", "<>", " <> ") + g.literal(g.value(1))
+		return g.name() + oneOf(g, " = ", "<>", " <> ") + g.literal(g.value(0)) // dynalite takes no two maps or lists for equal
 	case 4:
 		return g.name() + " BETWEEN " + g.literal(object{"N": "1"}) + " AND " + g.literal(object{"N": oneOf(g, "2", "1e3", "1", "0")})
 	}

@@ -74,7 +74,9 @@ func (s *Store) answered(ctx context.Context) error {
 	if !ask { // somebody else has asked while we waited
 		return s.known()
 	}
-	d, err := s.describe(ctx)
+	short, cancel := context.WithTimeout(ctx, s.cfg.AttemptTimeout) // an answer is waiting
+	defer cancel()
+	d, err := s.describe(short)
 	if errors.Is(err, lease.ErrStoreGone) {
 		return err
 	}
