@@ -434,7 +434,7 @@ func (g *generator) query(table string, r object) {
 	r["ScanIndexForward"] = g.IntN(3) > 0
 	if g.IntN(3) == 0 {
 		r["Limit"] = g.IntN(4)
-		if r["Limit"] == 0 && !g.rare() {
+		if r["Limit"] == 0 && (r["TableName"] == "nowhere" || !g.rare()) {
 			r["Limit"] = 9
 		}
 	}
