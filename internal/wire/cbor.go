@@ -31,8 +31,9 @@ func (d *cborDecoder) decode(in []byte, a *answer) (used int, err error) {
 		c := cborReader{in: in, at: used}
 		switch d.place {
 		case atBegin:
-			d.left[0] = c.open(cborMap)
-			d.place = inAnswer
+			if n := c.open(cborMap); c.err == nil {
+				d.left[0], d.place = n, inAnswer
+			}
 		case inAnswer:
 			if c.over(&d.left[0]) {
 				d.place = atEnd
@@ -46,7 +47,7 @@ func (d *cborDecoder) decode(in []byte, a *answer) (used int, err error) {
 			}
 			var v view
 			if err = v.cbor(&c); err == nil && c.err == nil {
-				err = a.add(v)
+				err, d.left[1] = a.add(v), less(d.left[1])
 			}
 		case atEnd:
 			if used < len(in) {
