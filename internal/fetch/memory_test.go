@@ -104,7 +104,8 @@ func TestMemoryIsWhatTheBudgetSays(t *testing.T) {
 				server := newStatic(t, format, test.n, test.size)
 				credit := &account{room: 1 << 40}
 				client := server.client(format)
-				r := NewReader(client, Config{Stream: Stream{Name: streamName}, Shard: firstShard, Start: lease.TrimHorizon(), Credit: credit})
+				r := NewReader(client, Config{Stream: Stream{Name: streamName}, Shard: firstShard, Start: lease.TrimHorizon(), Credit: credit,
+					Quota: Quota{Calls: 1000, Bytes: 1 << 40}})
 				// What the client and the pools need once is not the answer's.
 				for range 2 {
 					b, err := r.Next(t.Context())
@@ -138,7 +139,8 @@ func TestMemoryIsWhatTheBudgetSays(t *testing.T) {
 				if most > besides {
 					t.Errorf("while reading, %d bytes over what was granted", most)
 				}
-				if held > b.Size+b.Size/16+besides/2 || credit.balance() != b.Size {
+				// Go's allocator gives whole pages of 8 KiB: up to an eighth more for what a window's records share.
+				if held > b.Size+b.Size/8+besides/2 || credit.balance() != b.Size {
 					t.Errorf("%d bytes are held, of which %d are known; %d are granted", held, b.Size, credit.balance())
 				}
 				t.Logf("answer %d bytes, cost %d (%.2f), at most %d over; records pin %d, known %d",
@@ -147,7 +149,7 @@ func TestMemoryIsWhatTheBudgetSays(t *testing.T) {
 				// One record that is held pins no more than its window's share.
 				one := b.Records[test.n/2]
 				b = Batch{}
-				if rest := heap() - base; rest > max(64<<10, one.Size()*17/16)+besides/2 {
+				if rest := heap() - base; rest > max(64<<10, one.Size()*9/8)+besides/2 {
 					t.Errorf("one record of %d bytes pins %d", one.Size(), rest)
 				}
 				runtime.KeepAlive(one)
@@ -157,4 +159,3 @@ func TestMemoryIsWhatTheBudgetSays(t *testing.T) {
 		}
 	}
 }
-

@@ -112,18 +112,18 @@ func (r *reading) loop() (format Format, err error) {
 		if err != nil && (!short || last) {
 			return format, err
 		}
-		kept, err := r.take(used)
-		if err != nil || last {
+		if err = r.take(used); err != nil || last {
 			return format, err
 		}
 		rest := r.buf[used:r.held]
 		switch {
-		case kept:
+		case used > 0 && len(r.buf) > len(r.first):
+			// The large record is done: the next ones are small again, or it is found out anew.
 			if r.buf = r.first; len(rest)+spare > len(r.buf) {
 				r.buf = make([]byte, r.bounded(len(rest)+r.size, rest))
 			}
 		case short && (used == 0 || r.decoder.needs() > len(r.buf)):
-			size := 4 * len(r.buf)
+			size := 2 * len(r.buf)
 			if need := r.decoder.needs(); need > 0 {
 				size = max(need+spare, r.size)
 			}
@@ -161,14 +161,15 @@ func (r *reading) fill() (last bool, err error) {
 	return r.read == r.length, nil
 }
 
-// take makes records of what has been found in the first used bytes of the window. It says whether they
-// keep the window: then it is theirs.
-func (r *reading) take(used int) (kept bool, err error) {
+// take makes records of what has been found in the first used bytes of the window. Records that fill a
+// window which was made for them keep it; otherwise it is free again.
+func (r *reading) take(used int) error {
 	views := r.answer.views
+	r.answer.views = views[:0]
 	if len(views) == 0 {
-		return false, nil
+		return nil
 	}
-	// A window that was made for a large record is worth keeping if the record fills it.
+	keep := false
 	if len(r.buf) > r.size {
 		payloads := 0
 		for i := range views {
@@ -176,12 +177,10 @@ func (r *reading) take(used int) (kept bool, err error) {
 				payloads += len(views[i].data.raw)
 			}
 		}
-		kept = payloads >= len(r.buf)/8*7
+		keep = payloads >= len(r.buf)/8*7
 	}
 	r.expect(len(views), used)
-	err = r.collect.add(views, kept)
-	r.answer.views = views[:0]
-	return kept, err
+	return r.collect.add(views, keep)
 }
 
 // expect makes room for the records of the whole answer when the first have come: as many as it said, or else as
