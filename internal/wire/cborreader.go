@@ -134,6 +134,9 @@ func (c *cborReader) over(left *int) bool {
 
 // null skips a null or undefined, if that is next.
 func (c *cborReader) null() bool {
+	if c.at < len(c.in) && c.in[c.at]>>5 < cborTag {
+		return false
+	}
 	at := c.at
 	major, info, _ := c.untagged()
 	if c.err == nil && major == cborSimple && (info == 22 || info == 23) {
@@ -147,8 +150,36 @@ func (c *cborReader) null() bool {
 
 // string reads a text or bytes. What is returned is whole.
 func (c *cborReader) string(want int) text {
+	if raw, ok := c.quick(want); ok {
+		return text{raw: raw}
+	}
 	major, info, n := c.untagged()
 	return c.rest(want, major, info, n)
+}
+
+// quick reads a string as nearly all are: of a known length below 64 KiB, without a tag, whole. If it is not ok
+// nothing has been read.
+func (c *cborReader) quick(want int) (raw []byte, ok bool) {
+	if c.err != nil || len(c.in)-c.at < 3 || int(c.in[c.at]>>5) != want {
+		return nil, false
+	}
+	n, from := int(c.in[c.at]&31), c.at+1
+	switch {
+	case n < 24:
+	case n == 24:
+		n = int(c.in[from])
+		from++
+	case n == 25:
+		n = int(binary.BigEndian.Uint16(c.in[from:]))
+		from += 2
+	default:
+		return nil, false
+	}
+	if n > len(c.in)-from {
+		return nil, false
+	}
+	c.at = from + n
+	return c.in[from:c.at:c.at], true
 }
 
 // rest reads a string whose head has been read.
@@ -199,6 +230,9 @@ func (c *cborReader) bytes(n uint64) []byte {
 
 // name reads the key of a map's entry: empty if it is none that we know. One that is not a text is skipped.
 func (c *cborReader) name() string {
+	if raw, ok := c.quick(cborText); ok {
+		return known(text{raw: raw})
+	}
 	at := c.at
 	major, info, n := c.untagged()
 	if c.err == nil && major != cborText {

@@ -73,7 +73,7 @@ func (c *collector) add(views []view, keep bool) error {
 func (c *collector) payload(raw, to []byte, keep bool) (data, left []byte, err error) {
 	switch {
 	case keep && c.encoded:
-		n, err := base64.StdEncoding.Decode(raw, raw)
+		n, err := decode64(raw, raw)
 		return raw[:n:len(raw)], to, err
 	case keep:
 		return raw[:len(raw):len(raw)], to, nil
@@ -84,7 +84,7 @@ func (c *collector) payload(raw, to []byte, keep bool) (data, left []byte, err e
 	}
 	data, left = to[:n:n], to[n:]
 	if c.encoded {
-		_, err = base64.StdEncoding.Decode(data, raw)
+		_, err = decode64(data, raw)
 		return data, left, err
 	}
 	copy(data, raw)
