@@ -62,14 +62,17 @@ const (
 	chunked             // CBOR of indefinite length: pieces with their heads
 )
 
-// add notes a record. The bound is on the records of one decode, so that views stay few.
-func (a *answer) add(v view) error {
+// add makes room for a record, which undo takes back. The bound is on the records of one decode, so
+// that views stay few.
+func (a *answer) add() (*view, error) {
 	if len(a.views) == maxRecords {
-		return errTooMany
+		return nil, errTooMany
 	}
-	a.views = append(a.views, v)
-	return nil
+	a.views = append(a.views, view{})
+	return &a.views[len(a.views)-1], nil
 }
+
+func (a *answer) undo() { a.views = a.views[:len(a.views)-1] }
 
 var errTooMany = fmt.Errorf("the answer has more than %d records", maxRecords)
 
@@ -79,6 +82,15 @@ func (a *answer) begin() error {
 		return errors.New("the answer has two lists of records")
 	}
 	a.records = true
+	return nil
+}
+
+// payload notes the data. Other fields that come twice count as they came last.
+func (v *view) payload(t text) error {
+	if v.data.raw != nil {
+		return errors.New("the record has two payloads")
+	}
+	v.data = t
 	return nil
 }
 

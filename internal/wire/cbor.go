@@ -45,9 +45,14 @@ func (d *cborDecoder) decode(in []byte, a *answer) (used int, err error) {
 				d.place = inAnswer
 				break
 			}
-			var v view
-			if err = v.cbor(&c); err == nil && c.err == nil {
-				err, d.left[1] = a.add(v), less(d.left[1])
+			v, full := a.add()
+			if full != nil {
+				return used, full
+			}
+			if err = v.cbor(&c); err != nil || c.err != nil {
+				a.undo()
+			} else {
+				d.left[1] = less(d.left[1])
 			}
 		case atEnd:
 			if used < len(in) {
@@ -115,7 +120,9 @@ func (v *view) cbor(c *cborReader) (err error) {
 		case name == "PartitionKey":
 			v.key = c.string(cborText)
 		case name == "Data":
-			v.data = c.string(cborBytes)
+			if t := c.string(cborBytes); c.err == nil {
+				err = v.payload(t)
+			}
 		case name == "ApproximateArrivalTimestamp":
 			if t := c.time(); c.err == nil {
 				err = v.at(t)

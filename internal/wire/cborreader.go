@@ -336,6 +336,12 @@ func half(bits uint16) float64 {
 
 // time reads a number, or a date as a string (tag 0).
 func (c *cborReader) time() float64 {
+	for c.at < len(c.in) && c.in[c.at]>>1 == 0xc0>>1 {
+		c.at++ // the two tags of times
+	}
+	if c.at < len(c.in) && c.in[c.at]>>5 == cborUint {
+		return c.number(0)
+	}
 	at := c.at
 	if major, _, _ := c.untagged(); c.err != nil || major != cborText {
 		if c.err == nil {

@@ -2,10 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -18,8 +20,7 @@ type collector struct {
 	template record.Record
 	records  []record.Record
 	encoded  bool   // payloads are base64
-	names    []byte // scratch: the strings of one window
-	ends     []int  // scratch: where each of them ends
+	scratch  []byte // of a string that is not plain
 }
 
 // add makes records of all views. Their payloads are copied to one array, their strings to one string. If
@@ -28,35 +29,29 @@ func (c *collector) add(views []view, keep bool) error {
 	if len(c.records)+len(views) > maxRecords {
 		return errTooMany
 	}
-	c.names, c.ends = c.names[:0], c.ends[:0]
-	size := 0
+	texts, bytes := 0, 0
 	for i := range views {
 		v := &views[i]
-		c.names = appendText(c.names, v.sequence)
-		c.ends = append(c.ends, len(c.names))
-		c.names = appendText(c.names, v.key)
-		c.ends = append(c.ends, len(c.names))
+		texts += len(v.sequence.raw) + len(v.key.raw)
 		c.plain(&v.data)
-		if !keep {
-			n, err := c.length(v.data.raw)
-			if err != nil {
-				return err
-			}
-			size += n
+		n, err := c.length(v.data.raw)
+		if err != nil {
+			return err
 		}
+		bytes += n
 	}
-	names, from := string(c.names), 0
-	var payloads []byte
-	if !keep {
-		payloads = make([]byte, size)
+	if keep {
+		bytes = 0
 	}
+	payloads := make([]byte, bytes)
+	var names strings.Builder
+	names.Grow(texts)
 	for i := range views {
 		v := &views[i]
 		c.records = append(c.records, c.template)
 		r := &c.records[len(c.records)-1]
-		r.SequenceNumber = names[from:c.ends[2*i]]
-		r.PartitionKey = names[c.ends[2*i]:c.ends[2*i+1]]
-		from = c.ends[2*i+1]
+		r.SequenceNumber = c.name(&names, v.sequence)
+		r.PartitionKey = c.name(&names, v.key)
 		if v.timed {
 			r.ArrivalTime = time.UnixMilli(v.millis).UTC()
 		}
@@ -68,26 +63,36 @@ func (c *collector) add(views []view, keep bool) error {
 	return nil
 }
 
+// name is the string that t stands for, at the end of names.
+func (c *collector) name(names *strings.Builder, t text) string {
+	from := names.Len()
+	if t.form == plain && utf8.Valid(t.raw) {
+		names.Write(t.raw)
+	} else {
+		c.scratch = appendText(c.scratch[:0], t)
+		names.Write(c.scratch)
+	}
+	return names.String()[from:]
+}
+
 // payload makes a record's bytes at the beginning of to, and returns what is left of it; or, to keep them, in
 // place, with all the place that they had.
 func (c *collector) payload(raw, to []byte, keep bool) (data, left []byte, err error) {
-	switch {
-	case keep && c.encoded:
-		n, err := decode64(raw, raw)
-		return raw[:n:len(raw)], to, err
-	case keep:
-		return raw[:len(raw):len(raw)], to, nil
-	}
 	n, err := c.length(raw)
 	if err != nil {
 		return nil, nil, err
 	}
-	data, left = to[:n:n], to[n:]
-	if c.encoded {
-		_, err = decode64(data, raw)
-		return data, left, err
+	if data, left = raw[:n:len(raw)], to; !keep {
+		data, left = to[:n:n], to[n:]
 	}
-	copy(data, raw)
+	if c.encoded {
+		// Line ends, which a JSON string cannot have, are skipped in base64: they make it shorter.
+		if done, err := decode64(data, raw); err != nil || done != n {
+			return nil, nil, cmp.Or(err, error(base64.CorruptInputError(done)))
+		}
+	} else if !keep {
+		copy(data, raw)
+	}
 	return data, left, nil
 }
 

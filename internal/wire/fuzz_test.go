@@ -19,7 +19,7 @@ var jsonSeeds = []string{
 	"{\"Records\":[{\"PartitionKey\":\"\xff\xc3\x28 \xe4\xb8\xad\"}]}", "{\"Records\":[{\"PartitionKey\":\"a\nb\"}]}",
 	`{"Records":[{"PartitionKey":"\x"}]}`, `{"Records":[{"PartitionKey":"\u12g4"}]}`, `{"Records":[{"PartitionKey":"\u12`,
 	`{"Records":[{"Data":"eA="}]}`, `{"Records":[{"Data":"e==="}]}`, `{"Records":[{"Data":"e*=="}]}`, `{"Records":[{"Data":"eA==eA=="}]}`,
-	`{"Records":[{"Data":"eH\nl6"}]}`, `{"Records":[{"Data":"eH\/6"}]}`, `{"Records":[{"Data":"AA\u0041A"}]}`, `{"Records":[{"Data":"eA\r\n=="}]}`, `{"Records":[{"Data":7}]}`,
+	`{"Records":[{"Data":"eH\nl6"}]}`, `{"Records":[{"Data":"eH\/6"}]}`, `{"Records":[{"Data":"AA\u0041A"}]}`, `{"Records":[{"Data":"eA\r\n=="}]}`, `{"Records":[{"Data":7}]}`, "{\"Records\":[{\"Data\":\"eHl6\n\n\n\n\"}]}", "{\"Records\":[{\"Data\":\"eH\x00=\"}]}", "{\"Records\":[{\"Data\":\"eHl6eHl6\n\n\n\neHl6\"}]}",
 	`{"Records":[{"Data":"eA==","Data":"eQ=="}],"MillisBehindLatest":1,"MillisBehindLatest":2}`, `{"Records":[{}],"Records":[{}]}`,
 	`{"Records":[null]}`, `{"Records":{}}`, `{"Records":[[]]}`, `{"Records":[{},]}`, `{"Records":[,{}]}`, `{"Records":[{}{}]}`, `{"Records":[{"a":1,}]}`, `{,}`,
 	`{"data":1,"records":2,"Rec\u006frds":[{"\u0044ata":"eA=="}]}`,

@@ -34,9 +34,14 @@ func (d *jsonDecoder) decode(in []byte, a *answer) (used int, err error) {
 				d.place = inAnswer
 				break
 			}
-			var v view
-			if err = v.json(&j); err == nil && j.err == nil {
-				err, d.among = a.add(v), true
+			v, full := a.add()
+			if full != nil {
+				return used, full
+			}
+			if err = v.json(&j); err != nil || j.err != nil {
+				a.undo()
+			} else {
+				d.among = true
 			}
 		case atEnd:
 			if j.space(); j.at < len(in) {
@@ -96,7 +101,9 @@ func (v *view) json(j *jsonReader) (err error) {
 		case name == "PartitionKey":
 			v.key = j.string()
 		case name == "Data":
-			v.data = j.string()
+			if t := j.data(); j.err == nil {
+				err = v.payload(t)
+			}
 		case name == "ApproximateArrivalTimestamp":
 			if t := j.time(); j.err == nil {
 				err = v.at(t)

@@ -151,6 +151,26 @@ func (j *jsonReader) string() text {
 	return text{raw: in[from:end]}
 }
 
+// data reads a string of base64. Its characters are not looked at here: the decoder refuses what no string may
+// have.
+func (j *jsonReader) data() text {
+	j.expect('"')
+	if j.err != nil {
+		return text{}
+	}
+	end := bytes.IndexByte(j.in[j.at:], '"')
+	if end < 0 {
+		j.fail(errShort)
+		return text{}
+	}
+	raw := j.in[j.at : j.at+end]
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return j.escaped(j.at, j.at)
+	}
+	j.at += end + 1
+	return text{raw: raw}
+}
+
 // escaped reads a string byte by byte.
 func (j *jsonReader) escaped(from, at int) text {
 	form := plain

@@ -34,8 +34,6 @@ var errNeither = errors.New("neither JSON nor CBOR")
 type scratch struct {
 	window []byte
 	views  []view
-	names  []byte
-	ends   []int
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -79,16 +77,12 @@ func (r *reading) all() (Format, error) {
 		r.first = s.window
 	}
 	r.buf = r.first
-	r.answer.views, r.collect.names, r.collect.ends = s.views[:0], s.names, s.ends
+	r.answer.views = s.views[:0]
 	format, err := r.loop()
-	s.views, s.names, s.ends = r.answer.views[:0], r.collect.names, r.collect.ends
-	clear(s.views[:cap(s.views)]) // they may point into a large record's window
-	if cap(s.views) > window/smallest {
+	if s.views = r.answer.views[:0]; cap(s.views) > 2*window/smallest {
 		s.views = nil
 	}
-	if cap(s.names) > window {
-		s.names = nil
-	}
+	clear(s.views[:cap(s.views)]) // they may point into a large record's window
 	if err != nil {
 		return format, fmt.Errorf("reading the answer: %w", err)
 	}
