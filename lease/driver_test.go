@@ -16,14 +16,16 @@ import (
 // answered at once. The simulator does the same with latency and faults; these tests say in a few
 // lines what each rule means.
 type group struct {
-	t       *testing.T
+	t       testing.TB
 	store   *memory.Store
 	now     lease.Time
 	shards  []lease.Shard
 	workers []*worker
 	reports []string
+	bad     []*lease.ItemError // leases that cannot be read
 
-	told func(who, format string, args ...any) // hears of all that happens, if set
+	told   func(who, format string, args ...any) // hears of all that happens, if set
+	clones bool                                  // every step is checked against a clone
 }
 
 type worker struct {
@@ -46,7 +48,7 @@ type worker struct {
 
 var created = time.UnixMilli(1_700_000_000_000)
 
-func newGroup(t *testing.T, shards ...lease.Shard) *group {
+func newGroup(t testing.TB, shards ...lease.Shard) *group {
 	return &group{t: t, store: memory.New(), shards: shards, now: 1}
 }
 
@@ -84,7 +86,15 @@ func (g *group) step(w *worker, ev lease.Event) {
 			g.t.Fatalf("%s does not come to rest", w.id)
 		}
 		ev, events = events[0], events[1:]
-		for _, action := range w.member.Step(g.now, ev) {
+		var check func([]lease.Action)
+		if g.clones {
+			check = g.cloneSteps(w, ev)
+		}
+		actions := w.member.Step(g.now, ev)
+		if check != nil {
+			check(actions)
+		}
+		for _, action := range actions {
 			if answer := g.do(w, action); answer != nil {
 				events = append(events, answer)
 			}
@@ -106,7 +116,7 @@ func (g *group) do(w *worker, action lease.Action) lease.Event {
 		if w.stale != nil {
 			return lease.LeasesRead{Items: w.stale}
 		}
-		return lease.LeasesRead{Items: g.leases()}
+		return lease.LeasesRead{Items: g.leases(), Bad: g.bad}
 	case lease.ListShards:
 		g.tell(w.id, "lists the shards")
 		w.listed++
@@ -269,7 +279,7 @@ func (g *group) ack(w *worker, shard, sequence string) {
 	g.step(w, lease.Acked{Shard: shard, Token: w.open[shard].Token, Position: w.acked[shard]})
 }
 
-func after(t *testing.T, sequence string) lease.Position {
+func after(t testing.TB, sequence string) lease.Position {
 	t.Helper()
 	p, err := lease.AfterSequence(sequence, 0)
 	if err != nil {

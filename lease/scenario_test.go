@@ -57,7 +57,7 @@ func firstDifference(got, want string) string {
 // play runs a script and returns it with what happens.
 func play(t *testing.T, script string) []byte {
 	s := &scenario{group: newGroup(t)}
-	s.told = s.note
+	s.told, s.clones = s.note, true
 	for number, line := range strings.Split(strings.TrimRight(script, "\n"), "\n") {
 		if strings.HasPrefix(line, "  ") {
 			continue

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -46,10 +47,11 @@ func (s *Server) Load(r io.Reader) error {
 	n := 0
 	for lines.Scan() {
 		n++
-		if len(lines.Bytes()) == 0 {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
 			continue
 		}
-		if err := s.loadLine(lines.Bytes()); err != nil {
+		if err := s.loadLine(line); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}

@@ -31,7 +31,7 @@ func TestLoad(t *testing.T) {
 	f := start(t, local.Config{Transition: time.Hour})
 	f.load(
 		`{"stream":"orders","shards":2,"retentionHours":48,"maxRecordSizeKiB":2048}`,
-		``,
+		`	`,
 		`{"stream":"orders","shard":"shardId-000000000007","sequenceNumber":"4959","partitionKey":"k","data":"höher","later":{"a":1}}`,
 		`{"stream":"orders","partitionKey":"k","explicitHashKey":"0","dataBase64":"/w0="}`,
 		`{"stream":"orders","partitionKey":"k","explicitHashKey":"340282366920938463463374607431768211455","data":""}`,

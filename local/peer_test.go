@@ -2,15 +2,15 @@ package local_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -42,9 +42,8 @@ func (c call) String() string {
 
 // side is one of two servers that get the same calls.
 type side struct {
-	client  *kinesis.Client
-	saved   map[string]any
-	numbers map[string]string // the names of the sequence numbers, in the order in which they came
+	client *kinesis.Client
+	saved  map[string]any // answers, by the names of the calls
 }
 
 // sides are a server of this package, and npm's kinesis-local.
@@ -82,7 +81,7 @@ func (c plainBodies) Do(r *http.Request) (*http.Response, error) {
 
 // forget begins anew: nothing saved, no stream.
 func (s *side) forget(ctx context.Context) error {
-	s.saved, s.numbers = map[string]any{}, map[string]string{}
+	s.saved = map[string]any{}
 	for {
 		out, err := s.client.ListStreams(ctx, &kinesis.ListStreamsInput{})
 		if err != nil || len(out.StreamNames) == 0 {
@@ -144,79 +143,52 @@ func (s *side) answer(ctx context.Context, c call) (any, error) {
 			return nil, err
 		}
 	}
-	return s.comparable("", answer), nil
+	return comparable("", answer), nil
 }
+
+var reference = regexp.MustCompile(`"\$[^"]*"`)
 
 // fill replaces the strings of an input that begin with $: $now, $now-1h and the like are times, anything else is
-// the path of a value in a saved answer, such as $first.Shards.0.ShardId.
-func (s *side) fill(input string) ([]byte, error) {
-	var value any
-	if err := json.Unmarshal([]byte(input), &value); err != nil {
-		return nil, fmt.Errorf("%s: %w", input, err)
-	}
-	var walk func(any) (any, error)
-	walk = func(value any) (result any, err error) {
-		switch v := value.(type) {
-		case map[string]any:
-			for key := range v {
-				if v[key], err = walk(v[key]); err != nil {
-					return nil, err
-				}
-			}
-		case []any:
-			for i := range v {
-				if v[i], err = walk(v[i]); err != nil {
-					return nil, err
-				}
-			}
-		case string:
-			if after, ok := strings.CutPrefix(v, "$now"); ok {
-				offset, err := time.ParseDuration("0s" + after)
-				if after != "" {
-					offset, err = time.ParseDuration(after)
-				}
-				return time.Now().Add(offset), err
-			}
-			if strings.HasPrefix(v, "$") {
-				return s.value(v[1:])
-			}
-		}
-		return value, nil
-	}
-	filled, err := walk(value)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(filled)
+// the path of a string in a saved answer, such as $first.Shards.0.ShardId.
+func (s *side) fill(input string) (filled []byte, err error) {
+	filled = reference.ReplaceAllFunc([]byte(input), func(match []byte) []byte {
+		value, failed := s.value(string(match[2 : len(match)-1]))
+		err = errors.Join(err, failed)
+		return strconv.AppendQuote(nil, value)
+	})
+	return filled, err
 }
 
-func (s *side) value(path string) (any, error) {
+func (s *side) value(path string) (string, error) {
+	if offset, ok := strings.CutPrefix(path, "now"); ok {
+		d, err := time.ParseDuration(cmp.Or(offset, "0s"))
+		return time.Now().Add(d).Format(time.RFC3339Nano), err
+	}
 	var value any = s.saved
 	for _, step := range strings.Split(path, ".") {
 		switch v := value.(type) {
 		case map[string]any:
 			value = v[step]
 		case []any:
-			i, err := strconv.Atoi(step)
-			if err != nil || i >= len(v) {
-				return nil, fmt.Errorf("$%s: there is no element %s", path, step)
+			if i, err := strconv.Atoi(step); err == nil && i < len(v) {
+				value = v[i]
 			}
-			value = v[i]
 		}
 	}
-	if _, ok := value.(string); !ok {
-		return nil, fmt.Errorf("$%s is no string but %v", path, value)
+	text, ok := value.(string)
+	if !ok {
+		return "", fmt.Errorf("$%s is no string but %v", path, value)
 	}
-	return value, nil
+	return text, nil
 }
 
-// comparable replaces what two servers cannot agree on: sequence numbers get names in their order, of tokens and
-// times only remains that they are there. Absent and empty are the same.
-func (s *side) comparable(name string, value any) any {
+// comparable replaces what two servers cannot agree on: of sequence numbers, tokens and times only remains that they
+// are there. Absent and empty are the same.
+func comparable(name string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) { // in one order, for the numbers' names
-			if v[key] = s.comparable(key, v[key]); v[key] == nil {
+		for key := range v {
+			if v[key] = comparable(key, v[key]); v[key] == nil {
 				delete(v, key)
 			}
 		}
@@ -226,17 +198,12 @@ func (s *side) comparable(name string, value any) any {
 			return nil
 		}
 		for i := range v {
-			v[i] = s.comparable(name, v[i])
+			v[i] = comparable(name, v[i])
 		}
 		return v
 	case string:
 		switch name {
-		case "SequenceNumber":
-			if s.numbers[v] == "" {
-				s.numbers[v] = fmt.Sprintf("number %d", len(s.numbers)+1)
-			}
-			return s.numbers[v]
-		case "StartingSequenceNumber", "EndingSequenceNumber":
+		case "SequenceNumber", "StartingSequenceNumber", "EndingSequenceNumber":
 			return "a number"
 		case "ShardIterator", "NextShardIterator", "NextToken":
 			return "a token"

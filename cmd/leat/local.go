@@ -30,13 +30,14 @@ func (p *program) local() *cobra.Command {
 records live in memory and are gone when it ends. It has the limits of the
 service (per shard: 1 MiB and 1,000 records a second in, 2 MiB and 5 calls a
 second out), and no access control: anybody who reaches the port may do anything.
+It also serves as much of DynamoDB as leat keeps leases in.
 
 --load fills it first, from a file of JSON objects, one a line: the output of
 leat tail as it is. A line with partitionKey is a record; data (or dataBase64) is
 its data, explicitHashKey and arrivalTime are optional. It goes to its stream, by
 its key, behind the lines before it; it gets a sequence number of its own, and
-keeps its arrival time if the stream can hold it. Any other line creates a stream,
-of one shard if it does not say else:
+keeps its arrival time if that is within the stream's retention. Any other line
+creates a stream, of one shard if it does not say else:
   {"stream": "orders", "shards": 4, "retentionHours": 48, "maxRecordSizeKiB": 2048}
 A stream that no line and no --stream creates gets one shard. With a line that is
 wrong nothing is served.
