@@ -23,7 +23,6 @@ import (
 	"github.com/leatstream/leat/deadletter"
 	"github.com/leatstream/leat/lease"
 	"github.com/leatstream/leat/local"
-	"github.com/leatstream/leat/local/dynamodb"
 	"github.com/leatstream/leat/store/dynamo"
 )
 
@@ -111,22 +110,12 @@ func (g *guard) Do(r *http.Request) (*http.Response, error) {
 	return g.inner.Do(r)
 }
 
-// both routes calls to the server of their API.
-type both struct{ kinesis, dynamodb aws.HTTPClient }
-
-func (b both) Do(r *http.Request) (*http.Response, error) {
-	if strings.HasPrefix(r.Header.Get("X-Amz-Target"), dynamodb.TargetPrefix) {
-		return b.dynamodb.Do(r)
-	}
-	return b.kinesis.Do(r)
-}
-
 // Each policy of docs/permissions.md is enough for what it is there for, and has nothing that is not needed.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	policy := policies(t)
-	streams, tables := local.New(local.Config{}), dynamodb.New(dynamodb.Config{})
-	admin := kinesis.NewFromConfig(streams.AWSConfig())
+	srv := local.New(local.Config{})
+	admin := kinesis.NewFromConfig(srv.AWSConfig())
 	for _, name := range []string{"orders", "letters"} {
 		if _, err := admin.CreateStream(t.Context(), &kinesis.CreateStreamInput{StreamName: &name, ShardCount: aws.Int32(2)}); err != nil {
 			t.Fatal(err)
@@ -143,8 +132,8 @@ func TestPolicies(t *testing.T) {
 	// under runs something under the policies of some sections.
 	under := func(run func(t *testing.T, cfg *aws.Config), headings ...string) {
 		t.Run(headings[len(headings)-1], func(t *testing.T) {
-			cfg := tables.AWSConfig()
-			g := &guard{t: t, inner: both{streams.HTTPClient(), tables.HTTPClient()}, used: map[string]bool{}}
+			cfg := srv.AWSConfig()
+			g := &guard{t: t, inner: srv.HTTPClient(), used: map[string]bool{}}
 			for _, h := range headings {
 				g.allowed = append(g.allowed, policy[h]...)
 			}
@@ -169,7 +158,7 @@ func TestPolicies(t *testing.T) {
 		var mu sync.Mutex
 		handled := 0
 		err := leat.Run(ctx, leat.Config{
-			Group: "billing", Stream: "orders", AWS: cfg, Store: dynamo.New(dynamo.Config{AWS: cfg, TrialGroup: "billing"}),
+			Group: "billing", Stream: "orders", AWS: cfg,
 			Logger: slog.New(slog.DiscardHandler),
 			Handler: leat.HandlerFunc(func(context.Context, *leat.Record) error {
 				mu.Lock()
