@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
+	"github.com/leatstream/leat/internal/kpl"
 	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
@@ -84,8 +85,8 @@ func (r *Reader) judge(out *kinesis.GetRecordsOutput, all []record.Record) (Batc
 			if err != nil {
 				return Batch{}, err
 			}
-			if !r.place.passed(at) {
-				break
+			if !r.place.passed(at) || !r.place.told && r.place.at(at) && kpl.Check(all[0].Data, 0) == nil {
+				break // for the caller to take what is left of it
 			}
 			all = all[1:]
 		}
@@ -103,6 +104,14 @@ func (r *Reader) judge(out *kinesis.GetRecordsOutput, all []record.Record) (Batc
 	batch.Records = all
 	for i := range all {
 		batch.Size += all[i].Size()
+		if !kpl.Is(all[i].Data) {
+			continue
+		}
+		if kpl.Check(all[i].Data, 0) == nil {
+			all[i].Aggregated = true
+		} else {
+			batch.Malformed++
+		}
 	}
 	return batch, nil
 }
@@ -158,6 +167,13 @@ func (p *place) passed(at lease.Position) bool {
 	return known && at.Compare(p.after) <= 0
 }
 
+// at says whether the place lies at or in the record that ends at this position.
+func (p *place) at(record lease.Position) bool {
+	here, _, known := p.after.Sequence()
+	there, _, _ := record.Sequence()
+	return known && here == there
+}
+
 // advance notes that all records up to last have come.
 func (p *place) advance(last lease.Position) {
 	was, _, known := p.after.Sequence()
@@ -167,5 +183,5 @@ func (p *place) advance(last lease.Position) {
 	} else if now != was {
 		return // only records older than the place so far
 	}
-	p.reached, p.doubt = true, nil
+	p.reached, p.told, p.doubt = true, true, nil
 }
