@@ -50,8 +50,9 @@ type view struct {
 
 // text is a string as it stands in the answer; collect.go makes the real one of it.
 type text struct {
-	raw  []byte
-	form form
+	raw    []byte
+	form   form
+	base64 bool // what comes out of form is base64
 }
 
 type form uint8

@@ -120,7 +120,7 @@ func (v *view) cbor(c *cborReader) (err error) {
 		case name == "PartitionKey":
 			v.key = c.string(cborText)
 		case name == "Data":
-			if t := c.string(cborBytes); c.err == nil {
+			if t := c.data(); c.err == nil {
 				err = v.payload(t)
 			}
 		case name == "ApproximateArrivalTimestamp":

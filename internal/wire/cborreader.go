@@ -157,6 +157,20 @@ func (c *cborReader) string(want int) text {
 	return c.rest(want, major, info, n)
 }
 
+// data reads bytes, or a text that is base64: some servers write that, and the Java SDK takes it.
+func (c *cborReader) data() text {
+	if raw, ok := c.quick(cborBytes); ok {
+		return text{raw: raw}
+	}
+	major, info, n := c.untagged()
+	if c.err == nil && major == cborText {
+		t := c.rest(cborText, major, info, n)
+		t.base64 = true
+		return t
+	}
+	return c.rest(cborBytes, major, info, n)
+}
+
 // quick reads a string as nearly all are: of a known length below 64 KiB, without a tag, whole. If it is not ok
 // nothing has been read.
 func (c *cborReader) quick(want int) (raw []byte, ok bool) {
@@ -295,7 +309,7 @@ func (c *cborReader) number(tags int) float64 {
 		if len(s.raw) > 1024 {
 			c.fail(errors.New("a number of more than 1,024 bytes"))
 		}
-		f, _ := new(big.Float).SetInt(new(big.Int).SetBytes(appendText(nil, s))).Float64()
+		f, _ := new(big.Float).SetInt(new(big.Int).SetBytes(appendRaw(nil, s))).Float64()
 		if n == 3 {
 			f = -1 - f
 		}

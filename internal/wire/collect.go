@@ -19,7 +19,6 @@ import (
 type collector struct {
 	template record.Record
 	records  []record.Record
-	encoded  bool   // payloads are base64
 	scratch  []byte // of a string that is not plain
 }
 
@@ -33,8 +32,8 @@ func (c *collector) add(views []view, keep bool) error {
 	for i := range views {
 		v := &views[i]
 		texts += len(v.sequence.raw) + len(v.key.raw)
-		c.plain(&v.data)
-		n, err := c.length(v.data.raw)
+		v.data.unwrap()
+		n, err := v.data.length()
 		if err != nil {
 			return err
 		}
@@ -56,7 +55,7 @@ func (c *collector) add(views []view, keep bool) error {
 			r.ArrivalTime = time.UnixMilli(v.millis).UTC()
 		}
 		var err error
-		if r.Data, payloads, err = c.payload(v.data.raw, payloads, keep); err != nil {
+		if r.Data, payloads, err = payload(v.data, payloads, keep); err != nil {
 			return fmt.Errorf("data of record %s: %w", r.SequenceNumber, err)
 		}
 	}
@@ -77,48 +76,48 @@ func (c *collector) name(names *strings.Builder, t text) string {
 
 // payload makes a record's bytes at the beginning of to, and returns what is left of it; or, to keep them, in
 // place, with all the place that they had.
-func (c *collector) payload(raw, to []byte, keep bool) (data, left []byte, err error) {
-	n, err := c.length(raw)
+func payload(t text, to []byte, keep bool) (data, left []byte, err error) {
+	n, err := t.length()
 	if err != nil {
 		return nil, nil, err
 	}
-	if data, left = raw[:n:len(raw)], to; !keep {
+	if data, left = t.raw[:n:len(t.raw)], to; !keep {
 		data, left = to[:n:n], to[n:]
 	}
-	if c.encoded {
+	if t.base64 {
 		// Line ends, which a JSON string cannot have, are skipped in base64: they make it shorter.
-		if done, err := decode64(data, raw); err != nil || done != n {
+		if done, err := decode64(data, t.raw); err != nil || done != n {
 			return nil, nil, cmp.Or(err, error(base64.CorruptInputError(done)))
 		}
 	} else if !keep {
-		copy(data, raw)
+		copy(data, t.raw)
 	}
 	return data, left, nil
 }
 
 // length is how many bytes a payload has.
-func (c *collector) length(raw []byte) (int, error) {
-	if !c.encoded {
-		return len(raw), nil
+func (t text) length() (int, error) {
+	if !t.base64 {
+		return len(t.raw), nil
 	}
-	if len(raw)%4 != 0 {
-		return 0, base64.CorruptInputError(len(raw))
+	if len(t.raw)%4 != 0 {
+		return 0, base64.CorruptInputError(len(t.raw))
 	}
-	n := len(raw) / 4 * 3
-	for i := len(raw) - 1; i >= 0 && i >= len(raw)-2 && raw[i] == '='; i-- {
+	n := len(t.raw) / 4 * 3
+	for i := len(t.raw) - 1; i >= 0 && i >= len(t.raw)-2 && t.raw[i] == '='; i-- {
 		n--
 	}
 	return n, nil
 }
 
-// plain undoes what a payload is wrapped in, other than base64; that is rare. Line ends within
+// unwrap undoes what a payload is wrapped in, other than base64; that is rare. Line ends within
 // base64 are allowed (RFC 2045), and in JSON they are escaped.
-func (c *collector) plain(t *text) {
+func (t *text) unwrap() {
 	if t.form == plain {
 		return
 	}
 	t.raw = appendRaw(nil, *t)
-	if t.form = plain; c.encoded {
+	if t.form = plain; t.base64 {
 		t.raw = slices.DeleteFunc(t.raw, func(b byte) bool { return b == '\r' || b == '\n' })
 	}
 }

@@ -41,7 +41,7 @@ var cborSeeds = []string{
 	"a1{Records}81a1{ApproximateArrivalTimestamp}c074323032332d31312d31345432323a31333a32305a", "a1{Records}81a1{ApproximateArrivalTimestamp}f97c00",
 	"a1{Records}81a1{ApproximateArrivalTimestamp}c249010000000000000000", "a1{Records}81a1{ApproximateArrivalTimestamp}f93c00", "a1{Records}81a1{ApproximateArrivalTimestamp}f90001",
 	"a1{MillisBehindLatest}c24101", "a1{MillisBehindLatest}c3420100", "a1{MillisBehindLatest}1bffffffffffffffff", "a1{MillisBehindLatest}3bffffffffffffffff", "a1{MillisBehindLatest}6135", "a1{MillisBehindLatest}f97e00",
-	"a1{Records}81a1{Data}6178", "a1{Records}81a1{Data}5f6178ff", "a1{Records}81a1{Data}5f5f4178ffff", "a1{Records}81a1{Data}5fff", "a1{Records}81a1{Data}f7", "a1{Records}81a1{Data}d7d64178",
+	"a1{Records}81a1{Data}6178", "a1{Records}81a1{Data}6465413d3d", "a1{Records}81a1{Data}7f626541623d3dff", "a1{Records}81a1{Data}c06465413d3d", "a1{Records}81a1{Data}6565413d3d0a", "a1{Records}81a1{Data}5f6178ff", "a1{Records}81a1{Data}5f5f4178ffff", "a1{Records}81a1{Data}5fff", "a1{Records}81a1{Data}f7", "a1{Records}81a1{Data}d7d64178",
 	"a1{Records}81a1{Data}5affffffff", "a1{Records}81a1{Data}5bffffffffffffffff", "a1{Records}9bffffffffffffffff", "a1{Records}9a00ffffff",
 	"a1{PartitionKey}fe", "a1{PartitionKey}1c", "a1{PartitionKey}f818", "a1{PartitionKey}f8ff", "a1{PartitionKey}1f", "a1{PartitionKey}df00", "a1{PartitionKey}ff",
 	"a1{Records}81a1{PartitionKey}62ffc3", "a1{Records}81a1{PartitionKey}7f61c361a9ff", "a1{Records}81a1{PartitionKey}40",

@@ -165,10 +165,12 @@ func (j *jsonReader) data() text {
 	}
 	raw := j.in[j.at : j.at+end]
 	if bytes.IndexByte(raw, '\\') >= 0 {
-		return j.escaped(j.at, j.at)
+		t := j.escaped(j.at, j.at)
+		t.base64 = true
+		return t
 	}
 	j.at += end + 1
-	return text{raw: raw}
+	return text{raw: raw, base64: true}
 }
 
 // escaped reads a string byte by byte.

@@ -313,6 +313,15 @@ func cborRecord(item []byte) (r record.Record, err error) {
 		case "PartitionKey":
 			r.PartitionKey, err = cborString(value)
 		case "Data":
+			if value[0]>>5 == cborText {
+				var s string
+				if err = cborMode.Unmarshal(value, &s); err == nil && value[0] != 0x7f && strings.ContainsAny(s, "\r\n") {
+					return errors.New("no base64") // of one piece, as in JSON
+				} else if err == nil {
+					r.Data, err = base64.StdEncoding.DecodeString(s)
+				}
+				return err
+			}
 			if value[0]>>5 != cborBytes {
 				return errors.New("no bytes")
 			}
@@ -368,8 +377,12 @@ func cborEntries(body []byte, visit func(string, []byte) error) error {
 
 func untag(value []byte) []byte {
 	for value[0]>>5 == cborTag {
+		if bytes.HasPrefix(value, []byte{0xd9, 0xd9, 0xf7}) { // this tag the second decoder takes off itself
+			value = value[3:]
+			continue
+		}
 		var t cbor.RawTag
-		if err := t.UnmarshalCBOR(value); err != nil {
+		if err := cborMode.Unmarshal(value, &t); err != nil {
 			return []byte{0xff}
 		}
 		value = t.Content
@@ -386,10 +399,11 @@ func cborString(value []byte) (s string, err error) {
 }
 
 func cborNumber(value []byte) (float64, error) {
+	value = bytes.TrimPrefix(value, []byte{0xd9, 0xd9, 0xf7})
 	switch value[0] >> 5 {
 	case cborTag:
 		var t cbor.RawTag
-		if err := t.UnmarshalCBOR(value); err != nil {
+		if err := cborMode.Unmarshal(value, &t); err != nil {
 			return 0, err
 		}
 		if t.Number != 2 && t.Number != 3 {

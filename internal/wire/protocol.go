@@ -21,9 +21,9 @@ var ErrNoCBOR = errors.New("the service does not speak CBOR")
 // Protocol is the protocol of the SDK's Kinesis client, which it wraps, with GetRecords read by this package. It is
 // for one client, and safe for concurrent use.
 //
-// With Auto it speaks CBOR until it has shown that the service does not: by a success that is not CBOR, or by a
-// SerializationException or UnknownOperationException. From then on it speaks JSON. Nothing else
-// counts, above all no server error.
+// With Auto it speaks CBOR until the service has shown that it does not: by a success whose body came whole and is not
+// CBOR, or by a SerializationException or UnknownOperationException. From then on it speaks JSON. Nothing
+// else counts, above all no server error and no broken connection.
 type Protocol struct {
 	smithyhttp.ClientProtocol // of the SDK, in JSON
 	format                    Format
@@ -116,7 +116,8 @@ func (p *Protocol) answer(b *Batch, resp *smithyhttp.Response, into *kinesis.Get
 	if err != nil {
 		err = &smithy.DeserializationError{Err: err}
 	}
-	if format == JSON || errors.Is(err, errNeither) {
+	// A body that came whole and cannot be read is not CBOR either: kinesalite cuts its long ones off.
+	if format == JSON || errors.Is(err, errNeither) || err != nil && r.read == length {
 		err = p.giveUp(b, err)
 	}
 	if err != nil {

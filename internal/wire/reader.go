@@ -99,7 +99,7 @@ func (r *reading) loop() (format Format, err error) {
 			if format = formatOf(r.buf[:r.held]); format == Auto {
 				return format, fmt.Errorf("%w: it begins with %q", errNeither, r.buf[:min(r.held, 16)])
 			}
-			r.decoder, r.collect.encoded = newDecoder(format), format == JSON
+			r.decoder = newDecoder(format)
 		}
 		used, err := r.decoder.decode(r.buf[:r.held], &r.answer)
 		short := err == errShort
