@@ -18,13 +18,7 @@ const (
 	maxIdle = 9 * time.Second
 )
 
-// healing checks what must come true once the faults cease:
-//
-//	L1 owned    every ready shard has a live owner
-//	L2 balanced no worker has two shards more than another
-//	L3 stable   once all is read, no lease moves, no write is refused, and nothing is written but heartbeats
-//	L5 caught   every record is handled and acknowledged, every closed shard is at its end
-//	L6 stop     a clean stop is quick, and leaves every lease free, with all that was handled in its checkpoint
+// healing checks what must come true once the faults cease: L1, L2, L3, L5 and L6 of doc.go.
 type healing struct {
 	w     *world
 	slack time.Duration // what is left of expired shards takes some audits to be tidied up
@@ -36,6 +30,7 @@ func (h *healing) begin() {
 	w := h.w
 	w.note("", "", "the faults cease")
 	w.faults.healed = true
+	w.calmSince = 0
 	for _, host := range w.hosts {
 		if p := host.process; p == nil {
 			w.after(w.between(0, time.Second), "boot", host.boot)
@@ -71,7 +66,7 @@ func (h *healing) watch() {
 	}
 	for _, sh := range w.stream.shards {
 		switch {
-		case !h.ready(sh) || sh.trimmed || h.owned(sh):
+		case !h.ready(sh) || sh.trimmed || sh.byHand.deleted && w.now < w.opt.Span+h.slack || h.owned(sh):
 			sh.idleSince = -1
 		case sh.idleSince < 0:
 			sh.idleSince = w.now
@@ -150,7 +145,8 @@ func (h *healing) caughtUp() {
 	}
 	for _, sh := range w.stream.shards {
 		for i := range sh.records {
-			if r := &sh.records[i]; !r.acked {
+			w.check.noGap(sh, "", i, i+1)
+			if r := &sh.records[i]; !r.acked && !r.expired {
 				item, _ := w.store.lease(sh.id)
 				w.violate("L5 caught up", sh.id, item.Lease.Owner, "record %d of %d (key %d, number %d): handed out %v, handled %v; the lease: %s",
 					i, len(sh.records), r.key, r.n, r.handed, r.finished, describe(item))
@@ -159,6 +155,9 @@ func (h *healing) caughtUp() {
 		}
 		if sh.closed && sh.everCreated && sh.endedAt == 0 {
 			w.violate("L5 caught up", sh.id, "", "closed, handled, and without SHARD_END")
+		}
+		if _, found := w.store.lease(sh.id); !found && !sh.closed {
+			w.violate("S14 hygiene", sh.id, "", "open, and without a lease")
 		}
 	}
 }
