@@ -50,6 +50,13 @@ func (m *Member) hold(item Item, from string) {
 		h.draining, h.drained = true, true // it was on its way when the stop came: nothing is read
 		return
 	}
+	if !item.Lease.Root && !item.Lease.Checkpoint.Begun() {
+		for _, parent := range item.Lease.Parents {
+			if m.view[parent] == nil { // a finished one would still be there
+				m.do(Report{Kind: ShardTrimmed, Shard: parent})
+			}
+		}
+	}
 	h.opened = true
 	m.do(Open{Shard: shard, Position: item.Lease.Checkpoint, Token: h.token, HashRange: item.Lease.HashRange})
 }
@@ -285,6 +292,7 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 	case w.purpose == forTake && e.Outcome == Landed:
 		m.hold(e.Item, w.w.Owner)
 	case w.purpose == forLease && e.Outcome == Landed:
+		m.bump = m.bump || e.Item.Lease.Root // who made it elsewhere announces it with what it does next
 		m.do(Report{Kind: Resharded, Shard: shard, Position: e.Item.Lease.Checkpoint})
 	case h == nil && w.purpose == forRelease && e.Outcome == Landed:
 		m.bump = true // it was handed over to this worker, which leaves

@@ -8,13 +8,17 @@ import "github.com/leatstream/leat/lease"
 type fate struct {
 	write   lease.Write
 	applied int
+	era     int // of the lease, and of the table, when it was first tried
 }
 
 // fateOf is the fate of the write that an attempt belongs to: a repetition is the same write.
 func (p *process) fateOf(w lease.Write) *fate {
-	f := p.fates[w.Item.Key]
-	if f == nil || f.write.Op != w.Op || f.write.Counter != w.Counter || !f.write.Item.Equal(w.Item) {
-		f = &fate{write: w}
+	f, era := p.fates[w.Item.Key], p.w.restores
+	if sh := p.w.stream.byID[w.Item.Key.Shard]; sh != nil {
+		era += sh.byHand.era
+	}
+	if f == nil || f.era != era || f.write.Op != w.Op || f.write.Counter != w.Counter || !f.write.Item.Equal(w.Item) {
+		f = &fate{write: w, era: era}
 		p.fates[w.Item.Key] = f
 	}
 	return f

@@ -20,6 +20,7 @@ type byHand struct {
 	at      time.Duration // the last time
 	grace   time.Duration // within this, whoever owned it then finds out
 	deleted bool
+	missing bool // and not yet made again
 }
 
 // take is a change of owner that the store has applied.
@@ -30,18 +31,18 @@ type take struct {
 }
 
 // begins is the take that an epoch began with.
-func (sh *shard) begins(owner string, token int64) take {
+func (w *world) begins(sh *shard, owner string, token int64) take {
 	for i := len(sh.takes) - 1; i >= 0; i-- {
 		if t := sh.takes[i]; t.owner == owner && t.token == token {
 			return t
 		}
 	}
-	return take{era: sh.byHand.era}
+	return take{era: sh.byHand.era, life: w.life}
 }
 
 // changed notes that a lease was changed by hand: what the checks knew of its epochs counts no more.
 func (sh *shard) changed(at, grace time.Duration, deleted bool) {
-	sh.byHand = byHand{era: sh.byHand.era + 1, at: at, grace: grace, deleted: deleted}
+	sh.byHand = byHand{era: sh.byHand.era + 1, at: at, grace: grace, deleted: deleted, missing: deleted}
 	sh.opened, sh.lastToken, sh.cleanToken, sh.leftAt, sh.touched = nil, 0, -1, -1, false
 }
 
@@ -144,6 +145,7 @@ func (w *world) restore(rng *rand.Rand) bool {
 		}
 	}
 	for i, sh := range w.stream.shards {
+		existed := sh.everCreated
 		sh.progress = progress{}
 		if i < len(c.shards) {
 			sh.progress = c.shards[i]
@@ -156,6 +158,7 @@ func (w *world) restore(rng *rand.Rand) bool {
 			sh.records[i].life = w.life
 		}
 		sh.changed(w.now, w.cfg.Failover+w.cfg.Failover/100, false)
+		sh.byHand.missing = existed && !sh.everCreated
 	}
 	w.copies = nil
 	return true

@@ -95,7 +95,7 @@ func lives(s lease.WorkerState) bool { return s == lease.Alive || s == lease.Lea
 
 func (c *checks) created(sender string, sh *shard, item lease.Item) {
 	l := item.Lease
-	if sh.checkpoint > 0 || sh.endedAt > 0 {
+	if sh.checkpoint > 0 || sh.endedAt > 0 && !sh.byHand.missing {
 		c.w.violate("S2 monotone", sh.id, sender, "lease made again at %v; %d records are below a checkpoint", l.Checkpoint, sh.checkpoint)
 	}
 	want := lease.TrimHorizon()
@@ -106,14 +106,14 @@ func (c *checks) created(sender string, sh *shard, item lease.Item) {
 	if l.Checkpoint != want || l.Owner != "" || !slices.Equal(l.Parents, names(sh.parents)) {
 		c.w.violate("S8 children", sh.id, sender, "made as %s, want checkpoint %v, parents %v", describe(item), want, names(sh.parents))
 	}
-	sh.everCreated, sh.byHand.deleted = true, false
+	sh.everCreated, sh.byHand.missing = true, false
 }
 
 func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 	w, was, is := c.w, old.Lease, item.Lease
 	sh.touched = sender == operator
-	if is.Owner == sender && is.Checkpoint == was.Checkpoint {
-		sh.takes = append(sh.takes, take{owner: sender, token: item.Counter, era: sh.byHand.era, life: w.life})
+	if is.Owner != "" && (is.Owner != was.Owner || is.Checkpoint == was.Checkpoint) {
+		sh.takes = append(sh.takes, take{owner: is.Owner, token: item.Counter, era: sh.byHand.era, life: w.life})
 	}
 	if is.Owner != was.Owner {
 		if w.calmSince > 0 && w.now > w.calmSince {

@@ -31,7 +31,7 @@ func (s *streamModel) expireBelow(sh *shard, horizon int) {
 		sh.records[i].expired = true
 	}
 	sh.horizon = max(sh.horizon, horizon)
-	if _, found := s.w.store.lease(sh.id); !found && sh.byHand.deleted {
+	if _, found := s.w.store.lease(sh.id); !found && sh.byHand.missing {
 		s.w.check.told(sh, horizon) // whoever deleted the lease of unread records was asked whether he was sure
 	}
 }

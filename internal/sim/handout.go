@@ -4,7 +4,7 @@ import "github.com/leatstream/leat/lease"
 
 func (c *checks) opened(g *grant) {
 	sh := g.shard
-	began := sh.begins(g.owner, g.token)
+	began := c.w.begins(sh, g.owner, g.token)
 	g.era, g.life = began.era, began.life
 	if g.orphan() {
 		return
@@ -55,7 +55,10 @@ func (c *checks) handOut(g *grant, from, to int) {
 	}
 	sh.lastToken, sh.lastOwner = token, g.owner
 	for _, parent := range sh.parents {
-		if parent.endedAt == 0 && !parent.trimmed && !sh.everRoot {
+		if parent.endedAt > 0 || parent.trimmed {
+			continue
+		}
+		if _, waits := w.store.lease(parent.id); waits || !sh.everRoot {
 			bad("S7 parents", "records are handed out before the end of parent %s", parent.id)
 		}
 	}

@@ -27,6 +27,7 @@ type streamModel struct {
 	seq       int64
 	total     int
 	quiet     bool // produces no more
+	sleepy    bool // nothing is written for a minute or two, again and again
 	most      int  // open shards
 	recreated bool // the stream was deleted and made again under its name
 
@@ -50,6 +51,7 @@ func newStreamModel(w *world) *streamModel {
 	for k := range s.keys {
 		s.keys[k].hash = s.rng.Uint64N(hashSpace)
 	}
+	s.sleepy = s.rng.IntN(4) == 0
 	// The stream has a past: it was written and resharded before any worker came.
 	w.now = -time.Minute
 	n := uint64(1 + s.rng.IntN(8))
@@ -111,7 +113,11 @@ func (s *streamModel) produce() {
 	for range 1 + s.rng.IntN(4) {
 		s.put()
 	}
-	s.w.after(between(s.rng, 10*time.Millisecond, 300*time.Millisecond), "produce", s.produce)
+	pause := between(s.rng, 10*time.Millisecond, 300*time.Millisecond)
+	if s.sleepy && s.rng.IntN(200) == 0 && !s.w.faults.healed {
+		pause = between(s.rng, 0, 2*time.Minute)
+	}
+	s.w.after(pause, "produce", s.produce)
 }
 
 // put writes one record, at times an aggregated one.
