@@ -25,7 +25,8 @@ func (p *process) fateOf(w lease.Write) *fate {
 }
 
 // answered tells the member what became of a write, and looks at what it makes of it.
-func (p *process) answered(m *lease.Member, f *fate, ev lease.Written) {
+// stands is the item that a refused write met.
+func (p *process) answered(m *lease.Member, f *fate, ev lease.Written, stands lease.Item) {
 	if p.member != m {
 		return
 	}
@@ -33,12 +34,12 @@ func (p *process) answered(m *lease.Member, f *fate, ev lease.Written) {
 		ev.Item.Lease.Owner == p.id && ev.Item.Counter == f.write.Item.Counter {
 		ev.Outcome, ev.Item = lease.Landed, f.write.Item
 	}
-	if f.write.Item.Key == lease.WorkerKey(p.id) && ev.Outcome == lease.Landed {
+	if f.write.Item.Key == lease.WorkerKey(p.id) && ev.Outcome != lease.Unknown {
 		p.beatAt = p.clock.read(p.w.now)
 	}
 	before := p.grantOf(f.write.Item.Key.Shard)
 	p.step(m, ev)
-	p.w.check.concluded(p, m, f, ev, before)
+	p.w.check.concluded(p, m, f, ev, stands, before)
 }
 
 // grantOf is the open epoch of a shard.
@@ -52,7 +53,7 @@ func (p *process) grantOf(shard string) *grant {
 }
 
 // concluded looks at a member after the answer to a write. before is the epoch that it had, if any.
-func (c *checks) concluded(p *process, m *lease.Member, f *fate, ev lease.Written, before *grant) {
+func (c *checks) concluded(p *process, m *lease.Member, f *fate, ev lease.Written, stands lease.Item, before *grant) {
 	wr, key := f.write, f.write.Item.Key
 	if ev.Outcome == lease.Unknown {
 		return
@@ -61,8 +62,9 @@ func (c *checks) concluded(p *process, m *lease.Member, f *fate, ev lease.Writte
 		c.w.violate("S10 outcome", key.Shard, p.id, "one write was applied %d times: %s", f.applied, describe(lease.WriteItem{Write: wr}))
 	}
 	// The answer was lost at first, and a repetition was refused since the item is as it was to become.
-	repeated := ev.Outcome == lease.Conflict && ev.Found && wr.Op != lease.Delete && ev.Item.Equal(wr.Item)
-	lost := repeated && f.applied == 1
+	refused := ev.Outcome == lease.Conflict && ev.Found && wr.Op != lease.Delete
+	repeated := refused && ev.Item.Equal(wr.Item)
+	lost := refused && stands.Equal(wr.Item) && f.applied == 1
 	switch {
 	case key.Kind == lease.KindWorker && key.Worker == p.id:
 		if lost && p.member != m && lives(wr.Item.Worker.State) && !p.stopping {

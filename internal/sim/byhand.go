@@ -145,7 +145,7 @@ func (w *world) restore(rng *rand.Rand) bool {
 		}
 	}
 	for i, sh := range w.stream.shards {
-		existed := sh.everCreated
+		existed := sh.everCreated || sh.byHand.missing
 		sh.progress = progress{}
 		if i < len(c.shards) {
 			sh.progress = c.shards[i]

@@ -59,6 +59,9 @@ func (c *checks) applied(sender string, wr lease.Write, old lease.Item, found bo
 			c.w.violate("S14 hygiene", key.Shard, sender, "lease of a shard that is not there")
 			return
 		}
+		if c.w.stream.recreated && (wr.Op != lease.Update || item.Lease.Checkpoint.IsShardEnd()) {
+			c.w.violate("S14 hygiene", key.Shard, sender, "%v after the stream was made again under its name: %s", wr.Op, describe(item))
+		}
 		switch wr.Op {
 		case lease.Create:
 			c.created(sender, sh, item)
@@ -130,6 +133,9 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 		}
 		if is.Owner != "" && was.Checkpoint.IsShardEnd() {
 			w.violate("S5 counter", sh.id, sender, "taken after its end")
+		}
+		if w.moved != nil && is.Owner != "" {
+			w.moved(sh, is.Owner)
 		}
 		w.heal.moved(sh, was.Owner, is.Owner)
 	}

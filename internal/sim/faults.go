@@ -151,6 +151,9 @@ func (f *faults) schedule(w *world) {
 		}
 		w.note("", "", "store outage: %v until %v", f.storeOut.mode, f.storeOut.until)
 	})
+	if f.calm {
+		w.calmSince = 2 * time.Minute
+	}
 	f.every(w, partition, 50*time.Second, func(rng *rand.Rand) {
 		f.count[partition]++
 		h := anyHost(rng)

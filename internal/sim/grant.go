@@ -166,7 +166,9 @@ func (g *grant) startHandler() {
 	if w.faults.hits(slowHandler, 0.01) {
 		length = w.faults.between(slowHandler, 0, 10*time.Second)
 		if w.faults.rng[slowHandler].IntN(5) == 0 {
-			length *= 4 // longer than a drain waits
+			length *= 4
+		} else if w.faults.rng[slowHandler].IntN(20) == 0 {
+			length = min(w.faults.between(slowHandler, 0, 3*time.Minute), max(w.opt.Span-w.now, 0)) // it hangs
 		}
 	}
 	failed := w.faults.hits(failedHandler, 0.03)

@@ -4,6 +4,9 @@ import "github.com/leatstream/leat/lease"
 
 func (c *checks) opened(g *grant) {
 	sh := g.shard
+	if c.w.paused != nil {
+		c.w.paused(sh)
+	}
 	began := c.w.begins(sh, g.owner, g.token)
 	g.era, g.life = began.era, began.life
 	if g.orphan() {
@@ -27,6 +30,9 @@ func (c *checks) leaves(id string, byCrash bool) {
 
 // closed notes whether an epoch ended with nothing left behind.
 func (c *checks) closed(g *grant, reason lease.CloseReason) {
+	if c.w.paused != nil {
+		c.w.paused(g.shard)
+	}
 	if reason == lease.CloseReleased && g.clean && !g.orphan() {
 		g.shard.cleanToken, g.shard.cleanIndex = g.token, g.handed
 	}

@@ -97,12 +97,12 @@ func (p *process) write(m *lease.Member, f *fate) {
 		var conflict *lease.ConflictError
 		switch {
 		case err == nil:
-			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Landed, Item: written, Found: w.Op != lease.Delete})
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Landed, Item: written, Found: w.Op != lease.Delete}, written)
 		case !errors.As(err, &conflict):
-			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Unknown, Err: err})
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Unknown, Err: err}, lease.Item{})
 		case !p.w.rereads:
 			item := p.w.opt.Bug.misanswer(conflict.Item)
-			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Conflict, Item: item, Found: conflict.Found})
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Conflict, Item: item, Found: conflict.Found}, conflict.Item)
 		default:
 			p.reread(m, f)
 		}
@@ -118,10 +118,10 @@ func (p *process) reread(m *lease.Member, f *fate) {
 		return nil
 	}, func(err error) {
 		if err != nil {
-			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Unknown, Err: err})
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Unknown, Err: err}, lease.Item{})
 			return
 		}
-		p.answered(m, f, lease.Written{Key: key, Outcome: lease.Conflict, Item: p.w.opt.Bug.misanswer(item), Found: found})
+		p.answered(m, f, lease.Written{Key: key, Outcome: lease.Conflict, Item: p.w.opt.Bug.misanswer(item), Found: found}, item)
 	})
 }
 

@@ -72,10 +72,11 @@ func (s *storeModel) write(sender string, w lease.Write) (lease.Item, error) {
 		item = lease.Item{}
 	}
 	s.w.mix(2 + uint64(item.Counter))
-	if !s.w.opt.Bug.loses(w) {
-		s.keep(key, item, w.Op != lease.Delete)
-		s.storeAttributes(sender, w.Op, item, key)
+	if s.w.opt.Bug.loses(w) {
+		return item, nil
 	}
+	s.keep(key, item, w.Op != lease.Delete)
+	s.storeAttributes(sender, w.Op, item, key)
 	if s.w.tracing() {
 		s.w.note(key.Shard, sender, "%v applied: %s", w.Op, describe(item))
 	}

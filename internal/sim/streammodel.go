@@ -253,6 +253,9 @@ func (s *streamModel) begin(at lease.Position) {
 //
 // As the engine does it, a time at which no shard was open means the oldest that is left.
 func (s *streamModel) list(all bool, at lease.Position, asOf time.Duration) []lease.Shard {
+	if s.recreated { // other shards of the same names
+		return []lease.Shard{s.shards[0].shown(false), s.shards[1%len(s.shards)].shown(false)}
+	}
 	listed := s.filter(all, at, asOf)
 	if _, ok := at.Timestamp(); ok && len(listed) == 0 {
 		listed = s.filter(all, lease.TrimHorizon(), asOf)

@@ -70,14 +70,16 @@ type world struct {
 	rereads     bool // conflicts come without the item, as from a store that cannot tell it
 	incarnation int
 	stopped     bool
-	life        int                    // how often the group has lost its memory
-	copies      []snapshot             // of the table
-	restores    int                    // of a copy
-	final       map[string]bool        // workers that were fenced or have left, whatever a restored table says
-	awayUntil   time.Duration          // no process is started before
-	calmSince   time.Duration          // nothing but short outages happens, and all have settled since; 0: not so
-	named       int                    // processes that ended since the stream was recreated
-	wants       map[want]time.Duration // since when
+	life        int                        // how often the group has lost its memory
+	copies      []snapshot                 // of the table
+	restores    int                        // of a copy
+	final       map[string]bool            // workers that were fenced or have left, whatever a restored table says
+	awayUntil   time.Duration              // no process is started before
+	calmSince   time.Duration              // nothing but short outages happens, and all have settled since; 0: not so
+	named       int                        // processes that ended since the stream was recreated
+	moved       func(sh *shard, to string) // told of every new owner, if set
+	paused      func(sh *shard)            // told when a shard's reader is closed or opened, if set
+	wants       map[want]time.Duration     // since when
 }
 
 // startKind says where the group begins.
