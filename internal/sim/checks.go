@@ -59,7 +59,7 @@ func (c *checks) applied(sender string, wr lease.Write, old lease.Item, found bo
 			c.w.violate("S14 hygiene", key.Shard, sender, "lease of a shard that is not there")
 			return
 		}
-		if c.w.stream.recreated && (wr.Op != lease.Update || item.Lease.Checkpoint.IsShardEnd()) {
+		if c.w.stream.recreated && wr.Op == lease.Create && item.Lease.Root {
 			c.w.violate("S14 hygiene", key.Shard, sender, "%v after the stream was made again under its name: %s", wr.Op, describe(item))
 		}
 		switch wr.Op {
