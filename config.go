@@ -13,8 +13,8 @@ import (
 	"github.com/leatstream/leat/lease"
 )
 
-// Config says what to consume and how. Group, Stream, Handler and Store must be set; every other field
-// has a useful zero value.
+// Config says what to consume and how. Group, Stream, Store, and one of Handler, Batch and Shards must be set; every
+// other field has a useful zero value.
 type Config struct {
 	// Group names the workers that share the stream's shards and the checkpoints that they keep: 1 to
 	// 255 characters out of letters, digits and _.-
@@ -42,6 +42,13 @@ type Config struct {
 	// Handler is called for each record. See HandlerFunc.
 	Handler Handler
 
+	// Batch handles records in batches. See BatchHandlerFunc.
+	Batch *Batch
+
+	// Shards handles shards: it is told of their beginning and end, and gets their records in batches. Order is
+	// PerShard.
+	Shards ShardHandler
+
 	// Order says which records wait for each other. The zero value is PerShard(): one record of a shard
 	// at a time. PerKey(n) handles up to n records of a shard at once, never two of one partition key.
 	Order Order
@@ -52,6 +59,13 @@ type Config struct {
 	// crash hands out at most so many of a shard again, beside what came after the last checkpoint. A record in
 	// flight pins about 0.5 KB even when its bytes are given back. PerShard has one record in flight.
 	MaxInFlight int
+
+	// Retry says how often a record that fails is tried again, and what becomes of it then. The zero value tries
+	// it for ever.
+	Retry Retry
+
+	// DeadLetter takes the records that are given up: those that Retry gives up, and Poison. See package deadletter.
+	DeadLetter DeadLetter
 
 	// Start is where a group begins with a stream that it has never read: TrimHorizon (the zero value),
 	// Latest or AtTimestamp. Later it always goes on at its checkpoints.
@@ -123,13 +137,14 @@ func Latest() Position { return lease.Latest() }
 // time before 1970 counts as 1970.
 func AtTimestamp(t time.Time) Position { return lease.AtTimestamp(t) }
 
-// Policy says what to do when records cannot be had any more.
+// Policy says what to do when records cannot be had, or handled, any more.
 type Policy int
 
 // The policies.
 const (
 	Continue Policy = iota // tell an Event and go on
 	Halt                   // end Run with an error
+	Skip                   // drop the record, count it, and tell an Event: only for Retry.Then
 )
 
 // The defaults and bounds of Config.
@@ -167,9 +182,11 @@ func (c Config) Validate() error {
 	if strings.ContainsAny(c.Worker, "/@ \n") || len(c.Worker) > 128 {
 		fault("Worker", "%q: at most 128 characters, no space, slash or @", c.Worker)
 	}
-	if c.Handler == nil {
-		fault("Handler", "must be set")
+	c.validHandler(fault)
+	if c.Shards != nil && c.Order.perKey {
+		fault("Order", "%v: a ShardHandler gets its shard in order: use PerShard", c.Order)
 	}
+	c.Retry.valid(c, fault)
 	if c.Store == nil {
 		fault("Store", "must be set: file.New(dir) for one machine, memory.New() for one process")
 	}
@@ -202,6 +219,22 @@ func (c Config) Validate() error {
 	atLeast("HandlerTimeout", c.HandlerTimeout, 0)
 	atLeast("DrainTimeout", c.DrainTimeout, 0)
 	return errors.Join(faults...)
+}
+
+// validHandler adds the faults of Handler, Batch and Shards: exactly one of them handles.
+func (c Config) validHandler(fault func(field, format string, args ...any)) {
+	batches := c.Batch != nil && c.Batch.Handler != nil
+	switch {
+	case c.Handler != nil && (c.Batch != nil || c.Shards != nil), batches && c.Shards != nil:
+		fault("Handler", "set only one of Handler, Batch.Handler and Shards")
+	case c.Handler == nil && c.Batch != nil && !batches && c.Shards == nil:
+		fault("Batch.Handler", "must be set")
+	case c.Handler == nil && !batches && c.Shards == nil:
+		fault("Handler", "must be set, or Batch or Shards")
+	}
+	if c.Batch != nil {
+		c.Batch.valid(c, fault)
+	}
 }
 
 func validStream(s string) error {

@@ -10,6 +10,10 @@ import (
 	"github.com/leatstream/leat/store/memory"
 )
 
+func someBatch() *Batch {
+	return &Batch{Handler: BatchHandlerFunc(func(context.Context, []Record) error { return nil })}
+}
+
 // valid is a configuration without a fault.
 func valid() Config {
 	return Config{
@@ -30,6 +34,11 @@ func TestValidateAccepts(t *testing.T) {
 		"per shard":     func(c *Config) { c.Order = PerShard() },
 		"per key":       func(c *Config) { c.Order, c.MaxInFlight = PerKey(1), 1 },
 		"most per key":  func(c *Config) { c.Order = PerKey(1024) },
+		"a batch":       func(c *Config) { c.Handler, c.Batch = nil, someBatch() },
+		"a batch a key": func(c *Config) { c.Handler, c.Batch, c.Order = nil, someBatch(), PerKey(4) },
+		"shards":        func(c *Config) { c.Handler, c.Shards, c.Batch = nil, &keeper{}, &Batch{MaxRecords: 10} },
+		"dead letters":  func(c *Config) { c.Retry.Attempts, c.DeadLetter = 3, &policyWorld{} },
+		"poison only":   func(c *Config) { c.DeadLetter = &policyWorld{} },
 		"longest group": func(c *Config) { c.Group = strings.Repeat("g", 255) },
 	} {
 		c := valid()
@@ -64,9 +73,27 @@ func TestValidateRefuses(t *testing.T) {
 		{"Order", func(c *Config) { c.Order = PerKey(-1) }},
 		{"Order", func(c *Config) { c.Order = PerKey(1025) }},
 		{"MaxInFlight", func(c *Config) { c.MaxInFlight = -1 }},
+		{"Handler", func(c *Config) { c.Batch = &Batch{} }},
+		{"Handler", func(c *Config) { c.Shards = &keeper{} }},
+		{"Handler", func(c *Config) { c.Handler, c.Shards, c.Batch = nil, &keeper{}, someBatch() }},
+		{"Batch.Handler", func(c *Config) { c.Handler, c.Batch = nil, &Batch{} }},
+		{"Batch.MaxRecords", func(c *Config) { c.Handler, c.Batch = nil, someBatch(); c.Batch.MaxRecords = 10_001 }},
+		{"Batch.MaxRecords", func(c *Config) { c.Handler, c.Batch = nil, someBatch(); c.Batch.MaxRecords = -1 }},
+		{"Batch.MaxBytes", func(c *Config) { c.Handler, c.Batch = nil, someBatch(); c.Batch.MaxBytes = 16<<20 + 1 }},
+		{"Batch.MaxBytes", func(c *Config) { c.Handler, c.Batch = nil, someBatch(); c.Batch.MaxBytes = -1 }},
+		{"Batch.MaxWait", func(c *Config) { c.Handler, c.Batch = nil, someBatch(); c.Batch.MaxWait = -1 }},
+		{"Order", func(c *Config) { c.Handler, c.Shards, c.Order = nil, &keeper{}, PerKey(2) }},
+		{"Retry.Attempts", func(c *Config) { c.Retry.Attempts = -1 }},
+		{"Retry.MaxAge", func(c *Config) { c.Retry.MaxAge = -1 }},
+		{"Retry.Pause", func(c *Config) { c.Retry.Pause = -1 }},
+		{"Retry.MaxPause", func(c *Config) { c.Retry.MaxPause = -1 }},
+		{"Retry.Then", func(c *Config) { c.Retry.Attempts = 1 }},
+		{"Retry.Then", func(c *Config) { c.Retry.MaxAge = 1 }},
+		{"Retry.Then", func(c *Config) { c.Retry.Then = 3 }},
+		{"DeadLetter", func(c *Config) { c.Retry.Then, c.DeadLetter = Skip, &policyWorld{} }},
 		{"Start", func(c *Config) { c.Start = after }},
 		{"Start", func(c *Config) { c.Start = lease.ShardEnd() }},
-		{"OnTrimmed", func(c *Config) { c.OnTrimmed = 2 }},
+		{"OnTrimmed", func(c *Config) { c.OnTrimmed = Skip }},
 		{"MaxShards", func(c *Config) { c.MaxShards = -1 }},
 		{"MaxBuffered", func(c *Config) { c.MaxBuffered = 16<<20 - 1 }},
 		{"MaxBuffered", func(c *Config) { c.MaxBuffered = -1 }},

@@ -26,10 +26,14 @@ const (
 	EventFinished EventKind = "finished"  // Shard was handled to its end
 	EventNewShard EventKind = "new shard" // Shard got its lease
 
-	EventRetrying EventKind = "retrying" // a record of Shard failed 5 times, and goes on being tried: Err; others may do so too
-	EventStuck    EventKind = "stuck"    // Shard cannot be read, and is tried again, or waits for one record at MaxInFlight: Err
-	EventMoving   EventKind = "moving"   // Shard, retrying or stuck before, moves again: no record is retried
-	EventTrimmed  EventKind = "trimmed"  // records of Shard after Position passed their retention unread
+	EventRetrying     EventKind = "retrying"      // a record of Shard failed 5 times, and goes on being tried: Err; others may do so too
+	EventStuck        EventKind = "stuck"         // Shard cannot be read, and is tried again, or waits for one record at MaxInFlight: Err
+	EventMoving       EventKind = "moving"        // Shard, retrying or stuck before, moves again: no record is retried
+	EventSkipped      EventKind = "skipped"       // the record of Shard that ends at Position was given up and dropped, because of Err
+	EventDeadLettered EventKind = "dead lettered" // the record of Shard that ends at Position was given up and sent to DeadLetter, because of Err
+	EventCloseFailed  EventKind = "close failed"  // ShardHandler.Close returned Err for Shard; it is not called again
+
+	EventTrimmed EventKind = "trimmed" // records of Shard after Position passed their retention unread
 
 	EventStoreTrouble EventKind = "store trouble" // the lease store does not answer: Err
 	EventStoreBack    EventKind = "store back"    // the lease store answers again
@@ -49,8 +53,13 @@ type Event struct {
 }
 
 // eventKind is the public name of what the engine or the protocol reports.
-func eventKind(k lease.ReportKind) EventKind {
+func (c *Consumer) eventKind(k lease.ReportKind) EventKind {
 	switch k {
+	case engine.GaveUp:
+		if c.cfg.DeadLetter != nil {
+			return EventDeadLettered
+		}
+		return EventSkipped
 	case lease.SelfFenced:
 		return EventFenced
 	case lease.Resharded:
@@ -64,7 +73,8 @@ func eventKind(k lease.ReportKind) EventKind {
 // level is Warn for what somebody should look at, Info for changes.
 func (k EventKind) level() slog.Level {
 	switch k {
-	case EventFenced, EventLost, EventRetrying, EventStuck, EventTrimmed, EventStoreTrouble, EventUnreadable:
+	case EventFenced, EventLost, EventRetrying, EventStuck, EventSkipped, EventDeadLettered, EventCloseFailed, EventTrimmed,
+		EventStoreTrouble, EventUnreadable:
 		return slog.LevelWarn
 	}
 	return slog.LevelInfo

@@ -89,7 +89,7 @@ func ExampleNew() {
 	_, err := leat.New(leat.Config{Group: "billing", Stream: "orders", Store: memory.New(), PollInterval: time.Millisecond})
 	fmt.Println(err)
 	// Output:
-	// leat: configuration: Handler: must be set
+	// leat: configuration: Handler: must be set, or Batch or Shards
 	// PollInterval: 1ms: at least 200ms
 }
 

@@ -10,10 +10,11 @@ import (
 // Handler handles one record. It steers by what it returns:
 //
 //   - nil: the record is handled. The checkpoint may pass it.
-//   - any other error, or a panic: the same record is tried again, after a pause that doubles from
-//     100 ms to 30 s, for ever. The records behind it in the shard wait (with PerKey, those of its key).
-//     Nothing is skipped.
+//   - any other error, or a panic: the same record is tried again, as Config.Retry says: after a pause that
+//     doubles from 100 ms to 30 s, for ever, if it does not say otherwise. The records behind it in the shard
+//     wait (with PerKey, those of its key).
 //   - RetryAfter(d, err): as an error, but the pause is d.
+//   - Poison(err): no try will succeed. The record is given up at once, as Config.Retry says.
 //   - Stop(err): the consumer stops in order, the record stays unhandled, and Run returns err.
 //     So it does if the handler calls runtime.Goexit, as t.FailNow does.
 //
@@ -40,6 +41,22 @@ func RetryAfter(d time.Duration, err error) error {
 // Stop returns an error that stops the consumer: it drains, checkpoints what was handled before,
 // releases its shards, and Run returns err.
 func Stop(err error) error { return &dispatch.StopError{Err: err} }
+
+// Defer lets the acknowledgement of what a handler has got come from elsewhere: its nil does not count, but what ack is
+// called with, once, from any goroutine, means what a handler's result means. Until then the record counts
+// as running, with its order (with PerShard the next record of the shard waits, with PerKey the next one of the key),
+// its context, HandlerTimeout and DrainTimeout; but it holds none of the n places of PerKey(n): MaxInFlight is the bound. With
+// a batch, it is the batch's. An ack is inert once the lease is gone, and after the first.
+//
+// ctx is the handler's, or derived from it, and its handler has not returned; otherwise Defer returns nil. If the handler
+// returns an error or panics after Defer, that counts, and ack is inert.
+func Defer(ctx context.Context) (ack func(error)) {
+	settle := dispatch.Defer(ctx)
+	if settle == nil {
+		return nil
+	}
+	return func(err error) { settle(steering(err)) }
+}
 
 // Causes of a handler's cancelled context (context.Cause).
 var (

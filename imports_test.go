@@ -34,6 +34,7 @@ var mayImport = map[string]struct {
 	"internal/sim":      {of: []string{"lease", "internal/dispatch", "store/memory"}},
 	"local":             {of: []string{"sdk"}},
 	"":                  {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch", "internal/engine", "sdk"}},
+	"deadletter":        {of: []string{"", "sdk"}},
 	"internal/demo":     {of: []string{"", "lease", "local", "store/file", "sdk"}},
 	"examples/smallest": {of: []string{"", "store/file"}},
 	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/demo", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag"}},

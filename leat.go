@@ -13,9 +13,10 @@
 // # What it promises
 //
 // Every record is handled at least once: a checkpoint never passes a record whose handler has not
-// returned nil. Records of one partition key are handled one at a time, in order, also across workers,
-// failovers, splits and merges. A clean stop repeats nothing (with PerKey: nothing but what was handled above
-// a record that was not); a crash repeats what came after the last checkpoint. A worker that cannot prove that a shard is its own starts no handler for it.
+// returned nil, or which was given up as Config.Retry says. Records of one partition key are handled one at a
+// time, in order, also across workers, failovers, splits and merges. A clean stop repeats nothing (with PerKey: nothing
+// but what was handled above a record that is failing just then); a crash repeats what came after the
+// last checkpoint. A worker that cannot prove that a shard is its own starts no handler for it.
 //
 // A handler that is paused inside its own side effect can still overlap with the next owner of its
 // shard. A sink that keeps the highest Record.Token per shard and refuses lower ones closes that gap.
@@ -32,7 +33,6 @@ import (
 	"github.com/leatstream/leat/internal/dispatch"
 	"github.com/leatstream/leat/internal/engine"
 	"github.com/leatstream/leat/internal/fetch"
-	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
 
@@ -115,13 +115,18 @@ func (c *Consumer) Run(ctx context.Context) error {
 				PollInterval: c.cfg.PollInterval, Credit: credit, Notice: notice,
 			})
 		},
-		Verify: func(ctx context.Context) error { return verify(ctx, api, stream) },
-		Handle: func(ctx context.Context, r *record.Record) error {
-			return c.cfg.Handler.Handle(ctx, (*Record)(r))
+		Verify:  func(ctx context.Context) error { return verify(ctx, api, stream) },
+		Handler: c.handlerOf(stream.Name),
+		Budget:  c.budget,
+		Batch:   c.cfg.bounds(),
+		Retry: dispatch.Retry{
+			Attempts: c.cfg.Retry.Attempts, MaxAge: c.cfg.Retry.MaxAge,
+			Pause: c.cfg.Retry.Pause, MaxPause: c.cfg.Retry.MaxPause,
 		},
-		Budget:             c.budget,
-		AtOnce:             c.cfg.Order.atOnce(),
-		MaxInFlight:        c.cfg.Order.inFlight(c.cfg.MaxInFlight),
+		GiveUp:             c.giveUp(),
+		PerKey:             c.cfg.Order.perKey,
+		AtOnce:             c.cfg.Order.n,
+		MaxInFlight:        c.cfg.MaxInFlight,
 		HaltOnTrimmed:      c.cfg.OnTrimmed == Halt,
 		MaxShards:          c.cfg.MaxShards,
 		CheckpointInterval: c.cfg.CheckpointInterval,
@@ -186,7 +191,7 @@ func (c *Consumer) tell(stream string, ev engine.Event) {
 	if ev.Err != nil {
 		attr("error", ev.Err.Error())
 	}
-	kind := eventKind(ev.Kind)
+	kind := c.eventKind(ev.Kind)
 	c.cfg.Logger.LogAttrs(context.Background(), kind.level(), "leat: "+string(kind), attrs...)
 	if c.cfg.Events != nil {
 		c.cfg.Events(Event{

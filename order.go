@@ -23,8 +23,8 @@ func PerShard() Order { return Order{} }
 // plain records.
 //
 // A checkpoint is the position below the oldest record that is not handled. So what was handled above that record
-// is handled again, in order, after a crash, and also after a clean stop or a move of the shard if such a
-// record is left then: one that is being retried, or that waits for its key's turn.
+// is handled again, in order, after a crash, and also after a clean stop or a move of the shard if that record
+// is being retried then. One that waits for its key's turn is still handled before the stop, within DrainTimeout.
 func PerKey(n int) Order { return Order{perKey: true, n: n} }
 
 func (o Order) valid() error {
@@ -40,21 +40,4 @@ func (o Order) String() string {
 		return fmt.Sprintf("PerKey(%d)", o.n)
 	}
 	return "PerShard()"
-}
-
-// atOnce is how many records of a shard are handled at one time.
-func (o Order) atOnce() int {
-	if o.perKey {
-		return o.n
-	}
-	return 1
-}
-
-// inFlight is how many records of a shard may be above the watermark. With order per shard only the one that
-// is being handled is.
-func (o Order) inFlight(most int) int {
-	if o.perKey {
-		return most
-	}
-	return 1
 }

@@ -29,7 +29,8 @@ type ShardStats struct {
 	Shard    string
 	Position Position      // every record up to it is handled; with PerKey, some above it too
 	Token    int64         // Record.Token of this epoch
-	Handled  int64         // records, since this worker took the shard
+	Handled  int64         // records, since this worker took the shard, those that were given up included
+	GivenUp  int64         // records, of these: dead letters, or skipped
 	Queued   int           // records read and not yet handled
 	Behind   time.Duration // how far the last answer was behind the newest record; 0 at the tip
 	Read     time.Time     // when that answer came; zero before the first
@@ -53,7 +54,7 @@ func (c *Consumer) Stats() Stats {
 	s.Worker, s.Suspended, s.StoreError = now.Worker, now.Suspended, now.StoreErr
 	for _, g := range now.Shards {
 		s.Shards = append(s.Shards, ShardStats{
-			Shard: g.Shard, Position: g.Position, Token: g.Token, Handled: g.Handled, Queued: g.Queued,
+			Shard: g.Shard, Position: g.Position, Token: g.Token, Handled: g.Handled, GivenUp: g.GivenUp, Queued: g.Queued,
 			Behind: g.Behind, Read: g.Read, Attempt: g.Attempt, Error: g.Err, Why: g.Why,
 		})
 	}

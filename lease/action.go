@@ -91,6 +91,8 @@ const (
 	Finished     ReportKind = "finished"      // Shard was handled to its end
 	Resharded    ReportKind = "resharded"     // Shard is a new child
 	ShardTrimmed ReportKind = "shard trimmed" // Shard passed its retention before it was handled to its end
+	OnHold       ReportKind = "on hold"       // operators keep everybody off Shard: Err is a *HoldError; Worker still has it, if any
+	HoldEnded    ReportKind = "hold ended"    // they do so no longer
 	Unreadable   ReportKind = "unreadable"    // an item of the store cannot be read
 )
 

@@ -31,6 +31,11 @@ const (
 	attrPinned        = "pinnedTimestamp" // Unix milliseconds of an AT_TIMESTAMP checkpoint
 	attrRoot          = "root"
 
+	attrHoldVersion = "holdVersion"
+	attrHoldID      = "holdId"
+	attrHoldReason  = "holdReason"
+	attrHoldMillis  = "holdMillis"
+
 	attrHeartbeat = "heartbeat"
 	attrState     = "state"
 	attrStreams   = "streams"
@@ -41,11 +46,14 @@ const (
 	attrVersion = "version"
 )
 
-// AttributeNames returns the names that an item of this kind can have. A store sets those that
-// Item.Attributes holds, removes the others and leaves names outside the list alone.
-func AttributeNames(kind Kind) []string {
+// AttributeNames returns the names that a Create, Update or SetHold writes in an item of this kind. A
+// store sets those that Item.Attributes holds, removes the others and leaves names outside the list alone.
+func AttributeNames(op Op, kind Kind) []string {
 	switch kind {
 	case KindLease:
+		if op == SetHold {
+			return []string{attrHoldVersion, attrHoldID, attrHoldReason, attrHoldMillis}
+		}
 		return []string{attrCounter, attrOwner, attrCheckpoint, attrSub, attrOwnerSwitches, attrParents,
 			attrChildren, attrHashStart, attrHashEnd, attrPinned, attrRoot}
 	case KindWorker:
@@ -91,13 +99,15 @@ func (it Item) Attributes() Attributes {
 		if l.Root {
 			a[attrRoot] = true
 		}
+		a.setNumber(attrHoldVersion, l.Hold.Version)
+		a.setString(attrHoldID, l.Hold.ID)
+		a.setString(attrHoldReason, l.Hold.Reason)
+		a.setNumber(attrHoldMillis, l.Hold.For.Milliseconds())
 	case KindWorker:
 		a[attrState] = it.Worker.State.String()
 		a.setStrings(attrStreams, it.Worker.Streams)
 		a.setStrings(attrWants, it.Worker.Wants)
-		if it.Worker.MaxShards != 0 {
-			a[attrMaxShards] = number(int64(it.Worker.MaxShards))
-		}
+		a.setNumber(attrMaxShards, int64(it.Worker.MaxShards))
 	case KindControl:
 		a[attrVersion] = number(int64(it.Control.Version))
 		records := make([]string, len(it.Control.Streams))
@@ -125,7 +135,12 @@ func DecodeItem(key Key, a Attributes) (Item, error) {
 			Children:      d.texts(attrChildren),
 			HashRange:     HashRange{Start: d.text(attrHashStart, false), End: d.text(attrHashEnd, false)},
 			Root:          d.flag(attrRoot),
+			Hold:          Hold{Version: d.number(attrHoldVersion, false), ID: d.text(attrHoldID, false), Reason: d.text(attrHoldReason, false)},
 		}
+		// The bound keeps the product from overflowing; whatever is above it is too long.
+		millis := min(d.number(attrHoldMillis, false), MaxHold.Milliseconds()+1)
+		it.Lease.Hold.For = time.Duration(millis) * time.Millisecond
+		d.fail(attrHoldID, it.Lease.Hold.check())
 		checkpoint, err := parseCheckpoint(d.text(attrCheckpoint, true), d.number(attrSub, false), d.number(attrPinned, false))
 		d.fail(attrCheckpoint, err)
 		it.Lease.Checkpoint = checkpoint
@@ -208,6 +223,12 @@ func number(n int64) Number { return Number(strconv.FormatInt(n, 10)) }
 func (a Attributes) setString(name, value string) {
 	if value != "" {
 		a[name] = value
+	}
+}
+
+func (a Attributes) setNumber(name string, n int64) {
+	if n != 0 {
+		a[name] = number(n)
 	}
 }
 

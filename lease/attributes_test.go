@@ -28,7 +28,7 @@ func TestAttributesRoundTrip(t *testing.T) {
 			t.Fatalf("%+v\ncomes back from %v\nas %+v (%v)", item, attributes, back, err)
 		}
 		for name, value := range attributes {
-			if !slices.Contains(lease.AttributeNames(key.Kind), name) {
+			if !slices.Contains(names(key.Kind), name) {
 				t.Fatalf("attribute %s is not in AttributeNames: a store would not remove it", name)
 			}
 			switch v := value.(type) { // DynamoDB knows no empty set, and an empty owner is not a free lease
@@ -55,7 +55,7 @@ func TestAttributeNamesAreUsed(t *testing.T) {
 				seen[name] = true
 			}
 		}
-		want := slices.Sorted(slices.Values(lease.AttributeNames(key.Kind)))
+		want := slices.Sorted(slices.Values(names(key.Kind)))
 		if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
 			t.Errorf("items like %s have %q, AttributeNames says %q", key, got, want)
 		}
@@ -63,9 +63,21 @@ func TestAttributeNamesAreUsed(t *testing.T) {
 			t.Errorf("%s has no %s", key, lease.CounterName(key.Kind))
 		}
 	}
-	if names := lease.AttributeNames(0); names != nil {
-		t.Errorf("items of no kind have %q", names)
+	if got := names(0); got != nil {
+		t.Errorf("items of no kind have %q", got)
 	}
+}
+
+// names are the attributes that an item of this kind can have. The hold has its own, which no Update touches.
+func names(kind lease.Kind) []string {
+	return slices.Concat(lease.AttributeNames(lease.Update, kind), holdNames(kind))
+}
+
+func holdNames(kind lease.Kind) []string {
+	if kind != lease.KindLease {
+		return nil
+	}
+	return lease.AttributeNames(lease.SetHold, kind)
 }
 
 // FuzzDecodeItem decodes what anybody may have written into a table.
@@ -83,7 +95,7 @@ func FuzzDecodeItem(f *testing.F) {
 		if err != nil {
 			name, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "attribute "), ":")
 			name, _, _ = strings.Cut(name, " to ")
-			if !slices.Contains(lease.AttributeNames(key.Kind), name) {
+			if !slices.Contains(names(key.Kind), name) {
 				t.Errorf("the error %q names no attribute", err)
 			}
 			if len(err.Error()) > 300 {
@@ -154,6 +166,16 @@ func TestDecodeItemErrors(t *testing.T) {
 		{0, `"startingHashKey":"2","endingHashKey":"1"`, "startingHashKey"},
 		{0, `"startingHashKey":"0","endingHashKey":"340282366920938463463374607431768211456"`, "endingHashKey"},
 		{0, `"root":"yes"`, "root"},
+		{0, `"holdVersion":3`, ""},
+		{0, `"holdVersion":3,"holdId":"t1","holdReason":"anna: replay","holdMillis":60000`, ""},
+		{0, `"holdVersion":-1`, "holdVersion"},
+		{0, `"holdVersion":3,"holdId":17,"holdMillis":60000`, "holdId: is a lease.Number"},
+		{0, `"holdVersion":3,"holdId":"t1"`, "holdId: hold \"t1\": 0s is not a time"},
+		{0, `"holdVersion":3,"holdId":"t1","holdMillis":86400000`, ""},
+		{0, `"holdVersion":3,"holdId":"t1","holdMillis":86400001`, "holdId: hold \"t1\": 24h"},
+		{0, `"holdVersion":3,"holdId":"t1","holdMillis":9223372036854775807`, "holdId: hold \"t1\": 24h"},
+		{0, `"holdVersion":3,"holdReason":"anna: replay"`, "holdId: hold without an id"},
+		{0, `"holdVersion":3,"holdId":"t1","holdMillis":1,"holdReason":"` + strings.Repeat("x", 257) + `"`, "its reason longer than 256"},
 		{0, `"pendingCheckpoint":17,"throughputKBps":1.5,"checkpointOwner":{"M":1}`, ""},
 		{1, `"state":"asleep"`, "state"},
 		{1, `"state":true`, "state"},

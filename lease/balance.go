@@ -12,8 +12,11 @@ const restTime = time.Minute
 // maxWants keeps a worker's item small, and hand-overs few at a time.
 const maxWants = 10
 
-// movable appends the lease to those that may move, unless it rests.
+// movable appends the lease to those that may move, unless it rests or is on hold.
 func (m *Member) movable(shards []string, v *viewed) []string {
+	if m.onHold(v) {
+		return shards
+	}
 	if rested := v.moved.Add(restTime); v.moved != 0 && m.now < rested {
 		if m.restUntil == 0 || rested < m.restUntil {
 			m.restUntil = rested

@@ -72,6 +72,25 @@
 // on the way is fenced, and so is a receiver that crashes before it claims. A lease that was moved so
 // rests for a minute.
 //
+// # Operators
+//
+// A tool writes one thing only into what workers own: a Hold on a lease. It stands beside the lease's
+// counter, so that it disturbs nobody's write, and has a version of its own. Its owner gives the lease
+// back as at a clean stop, nobody takes it, and no plan moves it. Once the lease is free the tool changes it.
+//
+//	tool                                    workers
+//	PutHold, Announce
+//	                                        read the leases; the owner drains, and in one write makes
+//	                                        the final checkpoint and frees the lease
+//	reads that the lease is free: Seek
+//	PutHold of the zero Hold, Announce
+//	                                        one of them takes the lease, from where it stands
+//
+// If the tool crashes, the first worker whose count of Hold.For is over removes the hold. If the owner
+// crashes, it is fenced, and the lowest-ranked worker frees the lease. A worker that did not see the hold and
+// takes the lease is shown it by the answer, and gives the lease back without having read. A tool whose Seek
+// conflicts starts over.
+//
 // # Failures
 //
 //	worker crashes              its leases move after the failover time, all of them at once
@@ -79,5 +98,6 @@
 //	store out of reach          everybody is suspended, nobody is fenced on a view that stood still
 //	answer lost, write late     repeated, recognised; the compare-and-swap makes a late one harmless
 //	stale reads                 harmless: a counter never goes back in anybody's view
-//	lease item changed by hand  the owner ends its epoch and takes again from the item
+//	lease item changed by hand  the owner ends its epoch, at its next write or read of it, and takes again
+//	                            from the item
 package lease

@@ -4,184 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/leatstream/leat/lease"
-	"github.com/leatstream/leat/store/memory"
 )
-
-// group drives members on one memory store and a scripted stream, on virtual time: every action is
-// answered at once. The simulator does the same with latency and faults; these tests say in a few
-// lines what each rule means.
-type group struct {
-	t       *testing.T
-	store   *memory.Store
-	now     lease.Time
-	shards  []lease.Shard
-	workers []*worker
-	reports []string
-}
-
-type worker struct {
-	id     string
-	member *lease.Member
-	open   map[string]lease.Open
-	done   bool
-	err    error
-	cut    bool // its writes get no answer, and do not happen
-	slow   bool // its handlers do not end
-	listed int
-}
-
-var created = time.UnixMilli(1_700_000_000_000)
-
-func newGroup(t *testing.T, shards ...lease.Shard) *group {
-	return &group{t: t, store: memory.New(), shards: shards, now: 1}
-}
-
-func (g *group) join(id string, change ...func(*lease.MemberConfig)) *worker {
-	cfg := lease.MemberConfig{
-		ID: id, Stream: "orders", ARN: "arn", Created: created,
-		Failover: 6 * time.Second, Heartbeat: 2 * time.Second, Watch: time.Second,
-		Relist: time.Minute, Checkpoint: 5 * time.Second,
-	}
-	for _, f := range change {
-		f(&cfg)
-	}
-	w := &worker{id: id, member: lease.NewMember(cfg), open: map[string]lease.Open{}}
-	g.workers = append(g.workers, w)
-	g.step(w, lease.Tick{})
-	return w
-}
-
-// step tells a worker an event and carries out what follows from it.
-func (g *group) step(w *worker, ev lease.Event) {
-	g.t.Helper()
-	ctx := context.Background()
-	events := []lease.Event{ev}
-	for n := 0; len(events) > 0; n++ {
-		if n > 1000 {
-			g.t.Fatalf("%s does not come to rest", w.id)
-		}
-		ev, events = events[0], events[1:]
-		for _, action := range w.member.Step(g.now, ev) {
-			switch a := action.(type) {
-			case lease.ReadMembers:
-				items, err := g.store.Members(ctx, "g", a.Consistent)
-				if w.cut {
-					err = errors.New("cut off")
-				}
-				events = append(events, lease.MembersRead{Items: items, Consistent: a.Consistent, Err: err})
-			case lease.ReadLeases:
-				events = append(events, lease.LeasesRead{Items: g.leases()})
-			case lease.ListShards:
-				w.listed++
-				events = append(events, lease.Listed{Shards: slices.Clone(g.shards)})
-			case lease.WriteItem:
-				events = append(events, g.write(w, a.Write))
-			case lease.Open:
-				w.open[a.Shard] = a
-			case lease.Drain:
-				if !w.slow {
-					events = append(events, lease.Drained{Shard: a.Shard, Token: a.Token})
-				}
-			case lease.Close:
-				delete(w.open, a.Shard)
-			case lease.Report:
-				g.reports = append(g.reports, fmt.Sprintf("%s: %s %s", w.id, a.Kind, a.Shard))
-			case lease.Done:
-				w.done, w.err = true, a.Err
-			}
-		}
-	}
-}
-
-func (g *group) write(w *worker, wr lease.Write) lease.Event {
-	if w.cut {
-		return lease.Written{Key: wr.Item.Key, Outcome: lease.Unknown, Err: errors.New("cut off")}
-	}
-	item, err := g.store.Write(context.Background(), "g", wr)
-	var conflict *lease.ConflictError
-	switch {
-	case errors.As(err, &conflict):
-		return lease.Written{Key: wr.Item.Key, Outcome: lease.Conflict, Item: conflict.Item, Found: conflict.Found}
-	case err != nil:
-		g.t.Fatal(err)
-	}
-	return lease.Written{Key: wr.Item.Key, Outcome: lease.Landed, Item: item, Found: true}
-}
-
-func (g *group) leases() []lease.Item {
-	var items []lease.Item
-	for item, err := range g.store.Leases(context.Background(), "g", "orders") {
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		items = append(items, item)
-	}
-	return items
-}
-
-func (g *group) lease(shard string) lease.Lease {
-	g.t.Helper()
-	item, err := g.store.Get(context.Background(), "g", lease.LeaseKey("orders", shard))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return item.Lease
-}
-
-// pass lets time go by for all workers but the stopped ones.
-func (g *group) pass(d time.Duration, stopped ...*worker) {
-	g.t.Helper()
-	for end := g.now.Add(d); ; {
-		next := end
-		for _, w := range g.workers {
-			if !w.done && !slices.Contains(stopped, w) {
-				next = min(next, w.member.Wake())
-			}
-		}
-		if next == g.now && next != end {
-			next++
-		}
-		g.now = max(g.now, next)
-		for _, w := range g.workers {
-			if !w.done && !slices.Contains(stopped, w) && w.member.Wake() <= g.now {
-				g.step(w, lease.Tick{})
-			}
-		}
-		if g.now >= end {
-			return
-		}
-	}
-}
-
-func (g *group) ack(w *worker, shard, sequence string) {
-	g.t.Helper()
-	g.step(w, lease.Acked{Shard: shard, Token: w.open[shard].Token, Position: after(g.t, sequence)})
-}
-
-func after(t *testing.T, sequence string) lease.Position {
-	t.Helper()
-	p, err := lease.AfterSequence(sequence, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func shards(n int) []lease.Shard {
-	var list []lease.Shard
-	for i := range n {
-		list = append(list, lease.Shard{ID: fmt.Sprintf("shard-%d", i)})
-	}
-	return list
-}
-
-func (g *group) reported(want string) bool { return slices.Contains(g.reports, want) }
 
 // A new group reads within a second, and workers that start together share the shards evenly.
 func TestNewGroupSharesShards(t *testing.T) {
@@ -294,14 +122,6 @@ func TestCheckpointInterval(t *testing.T) {
 	if n := g.counter("shard-0") - before; n != 0 {
 		t.Errorf("%d writes in 10 minutes without progress, want none", n)
 	}
-}
-
-func (g *group) counter(shard string) int64 {
-	item, err := g.store.Get(context.Background(), "g", lease.LeaseKey("orders", shard))
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	return item.Counter
 }
 
 // H4, F15: a merged child waits for both parents, and a child's lease is there before its parent is

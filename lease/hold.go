@@ -1,323 +1,109 @@
 package lease
 
 import (
-	"maps"
-	"slices"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
 )
 
-// holding is a lease that this worker owns, from the take that landed to the write that ends it.
-type holding struct {
-	item           Item
-	token          int64 // item.Counter at acquisition
-	acked          Position
-	nextCheckpoint Time
-
-	ended    bool   // read to its end
-	endedAt  uint64 // step of it: a listing begun later shows the children
-	children []Shard
-
-	missing bool // the service knows no such shard
-	since   Time // it was first said
-	trimmed bool // nor does its listing: what was left of it is gone
-
-	opened, draining, drained bool
-	heir                      string // the worker that it is drained for; "" is anybody
+// Hold is what operators put on a lease so that no worker has it for a while: its owner drains and releases
+// it, with its last checkpoint, and nobody takes it. Then a tool may change the free lease (Seek).
+//
+// A hold stands beside the lease's counter, so that it never disturbs the owner's writes: only the
+// operation SetHold writes it, and Create and Update leave it as it stands. It has a counter of its own, Version,
+// on which SetHold is a compare-and-swap, and by which a stale read is told from a newer one.
+//
+// No wall clock counts: every worker counts For on its own lease clock, from the answer that first showed it
+// this Version. The first worker whose count is over removes the hold, for all: so a tool that crashed holds no
+// shard for ever. A tool that needs longer puts a new hold in the place of its old one in time. It counts
+// For itself from before its first send, and so ends before any worker does.
+type Hold struct {
+	Version int64         // grows by one with every change, also when the hold is removed; 0: there was none ever
+	ID      string        // of who put it there, never used before; "" is no hold. At most 64 bytes
+	Reason  string        // who and why, for people. At most 256 bytes
+	For     time.Duration // whole milliseconds, at most MaxHold
 }
 
-func (h *holding) shard() string { return h.item.Key.Shard }
+// MaxHold is the longest time that one hold lasts.
+const MaxHold = 24 * time.Hour
 
-// holdings are the leases held, by shard.
-func (m *Member) holdings() []*holding {
-	hs := make([]*holding, 0, len(m.held))
-	for _, shard := range slices.Sorted(maps.Keys(m.held)) {
-		hs = append(hs, m.held[shard])
-	}
-	return hs
-}
-
-// hold begins an epoch: the take landed.
-func (m *Member) hold(item Item, from string) {
-	shard := item.Key.Shard
-	h := &holding{
-		item:           item,
-		token:          item.Counter,
-		acked:          item.Lease.Checkpoint,
-		nextCheckpoint: m.now.Add(m.cfg.Checkpoint),
-	}
-	m.held[shard] = h
-	m.do(Report{Kind: Took, Shard: shard, Worker: from, Position: item.Lease.Checkpoint})
-	if m.phase == leaving {
-		h.draining, h.drained = true, true // it was on its way when the stop came: nothing is read
-		return
-	}
-	if !item.Lease.Root && !item.Lease.Checkpoint.Begun() {
-		for _, parent := range item.Lease.Parents {
-			if m.view[parent] == nil { // a finished one would still be there
-				m.do(Report{Kind: ShardTrimmed, Shard: parent})
-			}
-		}
-	}
-	h.opened = true
-	m.do(Open{Shard: shard, Position: item.Lease.Checkpoint, Token: h.token, HashRange: item.Lease.HashRange})
-}
-
-// close ends an epoch; whoever never heard of it hears nothing.
-func (m *Member) close(h *holding, reason CloseReason) {
-	delete(m.held, h.shard())
-	if h.opened {
-		m.do(Close{Shard: h.shard(), Token: h.token, Reason: reason})
-	}
-}
-
-func (m *Member) drain(h *holding) {
-	if !h.draining {
-		h.draining = true
-		m.do(Drain{Shard: h.shard(), Token: h.token})
-	}
-}
-
-// current is the holding that an event is about, or nil if its epoch is over: late acks are inert.
-func (m *Member) current(shard string, token int64) *holding {
-	if h := m.held[shard]; h != nil && h.token == token {
-		return h
+// check returns why h cannot stand on a lease, or nil.
+func (h Hold) check() error {
+	switch {
+	case h.ID == "" && (h.Reason != "" || h.For != 0):
+		return errors.New("hold without an id")
+	case h.ID == "":
+		return nil
+	case len(h.ID) > 64 || len(h.Reason) > 256 || !utf8.ValidString(h.ID) || !utf8.ValidString(h.Reason):
+		return fmt.Errorf("hold %q: its id is longer than 64 bytes, its reason longer than 256, or one is no UTF-8", clip(h.ID))
+	case h.For <= 0 || h.For > MaxHold || h.For%time.Millisecond != 0:
+		return fmt.Errorf("hold %q: %v is not a time of up to %v, in whole milliseconds", h.ID, h.For, MaxHold)
 	}
 	return nil
 }
 
-func (m *Member) onAcked(e Acked) {
-	if h := m.current(e.Shard, e.Token); h != nil {
-		m.ack(h, e.Position)
-		m.heldDue = min(m.heldDue, h.nextCheckpoint)
-	}
+// HoldError says why nobody reads a shard. It is the Err of an OnHold report.
+type HoldError struct{ Hold Hold }
+
+// Error implements error.
+func (e *HoldError) Error() string {
+	return fmt.Sprintf("%s (for up to %v)", e.Hold.Reason, e.Hold.For)
 }
 
-func (m *Member) ack(h *holding, p Position) {
-	// In the KCL's order TRIM_HORIZON comes after AT_TIMESTAMP: a sentinel is no progress.
-	if p.Begun() && p.Compare(h.acked) > 0 {
-		h.acked = p
-	}
-	if p.IsShardEnd() {
-		m.end(h, nil)
-	}
+// onHold says whether operators keep everybody off the lease. A finished lease is nobody's in any case.
+func (m *Member) onHold(v *viewed) bool {
+	return v.item.Lease.Hold.ID != "" && v.ended == 0 && m.now < v.holdEnd
 }
 
-func (m *Member) onEnded(e Ended) {
-	if h := m.current(e.Shard, e.Token); h != nil {
-		m.end(h, e.Children)
-	}
-}
-
-func (m *Member) end(h *holding, children []Shard) {
+// sawHold takes a hold into the view that is not the one which was there, or none.
+func (m *Member) sawHold(v *viewed, hold Hold) {
+	v.item.Lease.Hold = hold
+	v.holdEnd = m.now.Add(hold.For)
+	m.stale = true
 	m.heldDue = m.now
-	if !h.ended {
-		h.ended, h.endedAt, h.children = true, m.steps, children
-		m.listPause, m.listNext = 0, min(m.listNext, m.now.Add(firstListPause))
-	}
+	m.holdDue = max(m.now, 1)
 }
 
-func (m *Member) onDrained(e Drained) {
-	if h := m.current(e.Shard, e.Token); h != nil {
-		m.ack(h, e.Position)
-		h.draining, h.drained = true, true
-		m.heldDue = m.now
-	}
-}
-
-func (m *Member) onMissing(e Missing) {
-	if h := m.current(e.Shard, e.Token); h != nil && !h.missing {
-		h.missing, h.since = true, m.now
-		m.heldDue = m.now
-	}
-}
-
-// advanceHeld does what is due for the leases held.
-func (m *Member) advanceHeld() {
-	if len(m.held) == 0 {
+// tellHold reports that a lease came to be on hold, or no longer is.
+func (m *Member) tellHold(v *viewed) {
+	on := m.onHold(v)
+	if on == v.toldHold {
 		return
 	}
-	if m.now < m.heldDue {
-		m.wakeAt(m.heldDue)
+	v.toldHold = on
+	r := Report{Kind: HoldEnded, Shard: v.item.Key.Shard, Worker: v.item.Lease.Owner, Position: v.item.Lease.Checkpoint}
+	if on {
+		r.Kind, r.Err = OnHold, &HoldError{v.item.Lease.Hold}
+	}
+	m.do(r)
+}
+
+// endHolds removes the holds that have run out, so that nobody who comes later counts them anew.
+func (m *Member) endHolds() {
+	switch {
+	case m.holdDue == 0 || m.suspended():
+		return
+	case m.now < m.holdDue:
+		m.wakeAt(m.holdDue)
 		return
 	}
-	m.heldDue = m.now.Add(m.cfg.Relist)
-	for _, h := range m.holdings() {
-		m.judgeMissing(h)
-		if m.writes[h.item.Key] != nil {
-			continue // its outcome makes heldDue now
-		}
+	m.holdDue = 0
+	m.stale = true
+	for _, shard := range m.viewedShards() {
+		v := m.view[shard]
+		m.tellHold(v)
 		switch {
-		case h.drained && !h.acked.IsShardEnd():
-			m.release(h)
-		case h.ended && !m.childrenMade(h):
-			m.checkpoint(h) // meanwhile
-		case h.ended && h.acked.IsShardEnd():
-			m.finish(h)
+		case v.item.Lease.Hold.ID == "" || v.ended != 0:
+		case m.now < v.holdEnd:
+			if m.holdDue == 0 || v.holdEnd < m.holdDue {
+				m.holdDue = v.holdEnd
+			}
 		default:
-			m.checkpoint(h)
+			m.start(forHold, PutHold(v.item, Hold{})) // if another write is outstanding, its outcome makes holdDue now
 		}
 	}
-	m.wakeAt(m.heldDue)
-}
-
-// judgeMissing looks whether a shard that the service does not know is still listed. If it is, the
-// answer was a passing one, and the reader goes on trying. If not, the shard's last record is past its
-// retention: the shard is finished as soon as no handler of it runs. A shard that was just made may be missing
-// from both for a moment; so the listing that decides is one from a while later.
-func (m *Member) judgeMissing(h *holding) {
-	due := h.since.Add(m.cfg.Relist)
-	switch {
-	case h.trimmed && h.drained && !h.ended:
-		h.ended, h.endedAt, h.acked = true, m.listBegun, ShardEnd()
-	case !h.missing || h.trimmed:
-	case m.now < due:
-		m.heldDue = min(m.heldDue, due)
-	case !m.settledListing(h.since):
-		m.wantAll = true
-	default:
-		h.missing = false
-		if _, there := m.listed[h.shard()]; !there {
-			h.trimmed = true
-			m.do(Report{Kind: ShardTrimmed, Shard: h.shard(), Position: h.acked})
-			m.drain(h)
-		}
+	if m.holdDue != 0 {
+		m.wakeAt(m.holdDue)
 	}
-}
-
-// childrenMade makes sure that every child of an ended shard has its lease. If the end of the shard did
-// not tell its children, a listing does; a closed shard has some, unless it is past its retention.
-func (m *Member) childrenMade(h *holding) bool {
-	if len(h.children) == 0 {
-		if m.listed == nil || m.listBegun < h.endedAt {
-			m.wantAll = true
-			return false
-		}
-		h.children = childrenOf(h.shard(), m.listed)
-		if len(h.children) == 0 && !h.trimmed {
-			m.wantAll = true
-			h.endedAt = m.steps // the listing was a stale one: wait for the next
-			return false
-		}
-	}
-	made := true
-	for _, child := range h.children {
-		if m.view[child.ID] == nil && !m.unreadable[LeaseKey(m.cfg.Stream, child.ID).String()] {
-			made = false
-			m.createLease(child, TrimHorizon(), false)
-		}
-	}
-	return made
-}
-
-func childrenOf(shard string, listed map[string]Shard) []Shard {
-	var children []Shard
-	for _, id := range slices.Sorted(maps.Keys(listed)) {
-		if slices.Contains(listed[id].Parents, shard) {
-			children = append(children, listed[id])
-		}
-	}
-	return children
-}
-
-func (m *Member) createLease(s Shard, at Position, root bool) {
-	m.start(forLease, Write{Op: Create, Item: Item{
-		Key: LeaseKey(m.cfg.Stream, s.ID),
-		Lease: Lease{
-			Checkpoint: at,
-			Parents:    slices.Sorted(slices.Values(s.Parents)),
-			HashRange:  s.HashRange,
-			Root:       root,
-		},
-	}})
-}
-
-// advanced is the lease with its checkpoint moved to what was acknowledged. ShardEnd goes in only
-// by finish.
-func (h *holding) advanced() Item {
-	item := h.item
-	if h.acked.Compare(item.Lease.Checkpoint) > 0 && !h.acked.IsShardEnd() {
-		item.Lease.Checkpoint = h.acked
-		item.Lease.OwnerSwitches = 0
-	}
-	return item
-}
-
-func (m *Member) checkpoint(h *holding) {
-	item := h.advanced()
-	switch {
-	case item.Lease.Checkpoint == h.item.Lease.Checkpoint:
-	case m.now < h.nextCheckpoint:
-		m.heldDue = min(m.heldDue, h.nextCheckpoint)
-	default:
-		m.start(forCheckpoint, update(h.item, item))
-	}
-}
-
-// release gives the lease back, or to the worker that asked for it, with its last checkpoint, in one
-// write.
-func (m *Member) release(h *holding) {
-	item := h.advanced()
-	item.Lease.Owner = ""
-	if p := m.peers[h.heir]; p != nil && p.item.Worker.State == Alive && m.phase == active {
-		item.Lease.Owner = h.heir
-		item.Lease.OwnerSwitches++
-	}
-	m.start(forRelease, update(h.item, item))
-}
-
-// finish marks the shard as handled to its end. The lease is free then, and nobody takes it again.
-func (m *Member) finish(h *holding) {
-	item := h.item
-	item.Lease.Checkpoint = ShardEnd()
-	item.Lease.OwnerSwitches = 0
-	item.Lease.Owner = ""
-	item.Lease.Children = nil
-	for _, child := range h.children {
-		item.Lease.Children = append(item.Lease.Children, child.ID)
-	}
-	slices.Sort(item.Lease.Children)
-	m.start(forFinish, update(h.item, item))
-}
-
-// onLeaseWritten resolves a write to a lease.
-func (m *Member) onLeaseWritten(w *write, e Written) {
-	shard := e.Key.Shard
-	m.heldDue = m.now
-	if w.purpose == forTidying && e.Outcome == Landed || e.Outcome == Conflict && !e.Found {
-		m.forget(shard)
-	} else {
-		m.know(e.Item)
-	}
-	h := m.held[shard]
-	switch {
-	case w.purpose == forTake && e.Outcome == Landed:
-		m.hold(e.Item, w.w.Owner)
-	case w.purpose == forLease && e.Outcome == Landed:
-		m.bump = m.bump || e.Item.Lease.Root // who made it elsewhere announces it with what it does next
-		m.do(Report{Kind: Resharded, Shard: shard, Position: e.Item.Lease.Checkpoint})
-	case h == nil && w.purpose == forRelease && e.Outcome == Landed:
-		m.bump = true // it was handed over to this worker, which leaves
-	case h == nil || w.purpose < forCheckpoint || w.purpose > forFinish:
-	case e.Outcome == Landed:
-		m.onHeldWritten(w, h, e.Item)
-	default:
-		// Somebody else wrote to a lease that was held: the epoch is over. If the item still names
-		// this worker, it is taken again from what it says now.
-		m.close(h, CloseLost)
-		m.do(Report{Kind: Lost, Shard: shard, Worker: e.Item.Lease.Owner, Position: e.Item.Lease.Checkpoint})
-	}
-}
-
-func (m *Member) onHeldWritten(w *write, h *holding, item Item) {
-	h.item = item
-	h.nextCheckpoint = w.first.Add(m.cfg.Checkpoint)
-	reason, kind := CloseReleased, Released
-	switch w.purpose {
-	case forCheckpoint:
-		return
-	case forFinish:
-		reason, kind = CloseFinished, Finished
-	}
-	m.close(h, reason)
-	m.do(Report{Kind: kind, Shard: h.shard(), Worker: item.Lease.Owner, Position: item.Lease.Checkpoint})
-	m.bump = true
 }

@@ -11,8 +11,8 @@ import (
 type Item struct {
 	Key Key
 
-	// Counter grows by exactly one with every write to the item, and every write is conditional on
-	// it: the KCL's leaseCounter for leases, the heartbeat for workers, the number of changes for the
+	// Counter grows by exactly one with every write to the item but SetHold, and every such write is
+	// conditional on it: the KCL's leaseCounter for leases, the heartbeat for workers, the number of changes for the
 	// control item.
 	Counter int64
 
@@ -30,6 +30,7 @@ type Lease struct {
 	Children      []string  // shard ids, sorted; known once the shard is finished
 	HashRange     HashRange // of partition keys' hashes
 	Root          bool      // made when the group first saw the stream: waits for no parent
+	Hold          Hold      // operators keep workers off; only SetHold writes it
 }
 
 // WorkerState is where a worker stands in its life. Fenced and left are final: a worker that goes on
@@ -101,7 +102,7 @@ func (it Item) Equal(other Item) bool {
 	return it.Key == other.Key && it.Counter == other.Counter &&
 		a.Owner == b.Owner && a.Checkpoint == b.Checkpoint && a.OwnerSwitches == b.OwnerSwitches &&
 		slices.Equal(a.Parents, b.Parents) && slices.Equal(a.Children, b.Children) &&
-		a.HashRange == b.HashRange && a.Root == b.Root &&
+		a.HashRange == b.HashRange && a.Root == b.Root && a.Hold == b.Hold &&
 		it.Worker.State == other.Worker.State && it.Worker.MaxShards == other.Worker.MaxShards &&
 		slices.Equal(it.Worker.Streams, other.Worker.Streams) && slices.Equal(it.Worker.Wants, other.Worker.Wants) &&
 		it.Control.Version == other.Control.Version &&

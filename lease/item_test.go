@@ -37,7 +37,8 @@ func full() lease.Item {
 		Key:     lease.Key{Kind: lease.KindLease, Stream: "orders", Shard: "s", Worker: "w"},
 		Counter: 1,
 		Lease: lease.Lease{Owner: "anna", Checkpoint: lease.AtTimestamp(at), OwnerSwitches: 1, Parents: []string{"a"}, Children: []string{"b"},
-			HashRange: lease.HashRange{Start: "0", End: "1"}, Root: true},
+			HashRange: lease.HashRange{Start: "0", End: "1"}, Root: true,
+			Hold: lease.Hold{Version: 1, ID: "t1", Reason: "anna", For: time.Second}},
 		Worker: lease.Worker{State: lease.Alive, Streams: []string{"orders"}, MaxShards: 1, Wants: []string{"orders/t"}},
 		Control: lease.Control{Version: 1, Streams: []lease.StreamRecord{
 			{Name: "orders", ARN: "arn", Created: at, Start: lease.AtTimestamp(at), Ready: true}}},
@@ -133,6 +134,9 @@ func TestWriteApplies(t *testing.T) {
 		{lease.Delete, 4, "anna", true, false},
 		{lease.Delete, 3, "berta", true, false},
 		{lease.Delete, 0, "", false, false},
+		{lease.SetHold, 0, "", true, true}, // whatever the counter and the owner
+		{lease.SetHold, 3, "anna", true, true},
+		{lease.SetHold, 0, "", false, false},
 	}
 	for _, c := range cases {
 		stands := item
@@ -140,6 +144,9 @@ func TestWriteApplies(t *testing.T) {
 			stands = lease.Item{}
 		}
 		w := lease.Write{Op: c.op, Item: item, Counter: c.counter, Owner: c.owner}
+		if c.op == lease.SetHold {
+			w.Item.Lease.Hold.Version = 1
+		}
 		if got := w.Applies(stands, c.found); got != c.want {
 			t.Errorf("%s at counter %d, owner %q, on an item that is there (%t): applies %t, want %t", c.op, c.counter, c.owner, c.found, got, c.want)
 		}

@@ -100,6 +100,7 @@ type Member struct {
 	changedAt Time     // when the membership last changed
 	wants     []string // leases that others are asked for
 	restUntil Time     // a lease in the view may move again then; 0 is none
+	holdDue   Time     // when a hold in the view runs out; 0 is never
 
 	held    map[string]*holding
 	heldDue Time
@@ -179,6 +180,7 @@ func (m *Member) advance() {
 	m.beat()
 	m.fenceSilent()
 	m.syncControl()
+	m.endHolds()
 	m.advanceHeld()
 	m.rest()
 	m.take()

@@ -47,9 +47,10 @@ type Op uint8
 
 // The operations.
 const (
-	Create Op = iota + 1 // the item must be absent
-	Update               // the item must be at Counter and, if a lease, with Owner
-	Delete               // as Update; afterwards the item is absent
+	Create  Op = iota + 1 // the item must be absent
+	Update                // the item must be at Counter and, if a lease, with Owner
+	Delete                // as Update; afterwards the item is absent
+	SetHold               // the lease must be there, its Hold one Version before Item's; nothing but Hold is written
 )
 
 // String is the operation's name in lower case.
@@ -61,15 +62,18 @@ func (o Op) String() string {
 		return "update"
 	case Delete:
 		return "delete"
+	case SetHold:
+		return "set hold of"
 	}
 	return "unknown"
 }
 
 // Write is one compare-and-swap of one item. It is absolute: Item holds every known attribute as it
-// shall be, so that a repetition after a lost answer can be recognised.
+// shall be, so that a repetition after a lost answer can be recognised. Only the Hold of a lease is written apart,
+// by SetHold: for Create and Update that of Item does not count.
 type Write struct {
 	Op   Op
-	Item Item // Create: with Counter 0; Update: with Counter one above the condition's; Delete: only its Key counts
+	Item Item // Create: with Counter 0; Update: with Counter one above the condition's; Delete: only its Key counts; SetHold: only Key and Hold
 
 	// The condition of Update and Delete.
 	Counter int64
@@ -86,6 +90,14 @@ func (w Write) Check() error {
 		return fmt.Errorf("create %s: counter %d, want 0", w.Item.Key, w.Item.Counter)
 	case w.Op == Update && w.Item.Counter != w.Counter+1:
 		return fmt.Errorf("update %s: counter %d on condition %d, want one more", w.Item.Key, w.Item.Counter, w.Counter)
+	case w.Op == SetHold && w.Item.Key.Kind != KindLease:
+		return fmt.Errorf("%s %s: it is no lease", w.Op, w.Item.Key)
+	case w.Op == SetHold && w.Item.Lease.Hold.Version < 1:
+		return fmt.Errorf("%s %s: version %d, want one above that of the hold that stands", w.Op, w.Item.Key, w.Item.Lease.Hold.Version)
+	case w.Op == SetHold:
+		if err := w.Item.Lease.Hold.check(); err != nil {
+			return fmt.Errorf("%s %s: %w", w.Op, w.Item.Key, err)
+		}
 	case w.Op != Create && w.Op != Update && w.Op != Delete:
 		return fmt.Errorf("write %s: unknown operation %d", w.Item.Key, w.Op)
 	}
@@ -95,10 +107,35 @@ func (w Write) Check() error {
 // Applies says whether the condition of w holds for the item as it stands; found is false if the
 // item is absent.
 func (w Write) Applies(item Item, found bool) bool {
-	if w.Op == Create {
+	switch w.Op {
+	case Create:
 		return !found
+	case SetHold:
+		return found && item.Lease.Hold.Version+1 == w.Item.Lease.Hold.Version
 	}
 	return found && item.Counter == w.Counter && item.Lease.Owner == w.Owner
+}
+
+// Apply returns the item after w, which is no Delete and whose condition holds for the item as it
+// stands. (An absent one is the zero Item.)
+func (w Write) Apply(stands Item) Item {
+	if w.Op == SetHold {
+		stands.Lease.Hold = w.Item.Lease.Hold
+		return stands
+	}
+	written := w.Item
+	written.Lease.Hold = stands.Lease.Hold
+	return written
+}
+
+// Landed says whether an item, shown by a conflict, is as w has written it: an earlier try of w had
+// landed, and its answer was lost. Only the same write has the same owner, counter and values, or
+// the same id of a hold; two writers' equal writes, such as two fences, have an equal effect.
+func (w Write) Landed(stands Item, found bool) bool {
+	if w.Op == Delete || !found {
+		return w.Op == Delete && !found
+	}
+	return w.Apply(stands).Equal(stands)
 }
 
 // ErrNotFound says that there is no such item.

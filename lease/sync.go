@@ -126,7 +126,7 @@ func (m *Member) hasKnownParent(s Shard) bool {
 
 // list asks for the stream's shards, where somebody wants them or an audit is due.
 func (m *Member) list() {
-	if m.leasesKnown && m.lowest() {
+	if record, _ := m.control.Control.Stream(m.cfg.Stream); record.Ready && m.leasesKnown && m.lowest() {
 		switch {
 		case m.now < m.auditAt:
 			m.wakeAt(m.auditAt)

@@ -30,13 +30,22 @@ func (m *Member) take() {
 		case mine:
 			counts[m.cfg.ID]++
 			owned[m.cfg.ID] = m.movable(owned[m.cfg.ID], v)
-			if m.held[shard] == nil {
+			switch {
+			case m.held[shard] != nil:
+			case m.onHold(v):
+				m.giveBack(v.item)
+			default:
 				// Handed over to this worker; or a foreign write ended the epoch. Begin one from the item.
 				m.startTake(v.item)
 			}
 		case nobody:
-			if m.open(v) {
-				free = append(free, shard)
+			switch {
+			case !m.onHold(v):
+				if m.open(v) {
+					free = append(free, shard)
+				}
+			case v.item.Lease.Owner != "" && m.lowest():
+				m.giveBack(v.item) // operators wait for a free lease
 			}
 		case unclear:
 			clear = false
@@ -71,11 +80,16 @@ func (m *Member) refuse() {
 	m.stale = false
 	for _, shard := range m.viewedShards() {
 		if v := m.view[shard]; m.ownerOf(v) == mine && m.held[shard] == nil {
-			free := v.item
-			free.Lease.Owner = ""
-			m.start(forRelease, update(v.item, free))
+			m.giveBack(v.item)
 		}
 	}
+}
+
+// giveBack frees a lease that this worker does not read.
+func (m *Member) giveBack(item Item) {
+	free := item
+	free.Lease.Owner = ""
+	m.start(forRelease, update(item, free))
 }
 
 func (m *Member) startTake(item Item) {

@@ -14,7 +14,11 @@ type viewed struct {
 	last  Time   // when it was last there
 	ended Time   // when it was first seen to be finished; 0 if not
 	moved Time   // when it was seen to have gone from one live worker to another; 0 if not
+	from  string // the worker that it went from so, until this one has begun an epoch
 	begun Time   // when it was first seen to have begun; 0 if not
+
+	holdEnd  Time // when the hold on it, if any, runs out
+	toldHold bool // it was reported to be on hold
 }
 
 // echoPause is how long after a change the leases are read once more: the first read may be stale.
@@ -93,13 +97,16 @@ func (m *Member) onLeases(e LeasesRead) {
 // gone says whether a lease that the last read lacks is gone, and not only missing from a stale read.
 func (m *Member) gone(v *viewed) bool { return m.leasesBegunAt >= v.last.Add(m.cfg.Relist/2) }
 
-// saw takes a lease into the view. A counter that goes back is a stale read.
+// saw takes a lease into the view. A counter that goes back is a stale read; so is a hold whose version does.
 func (m *Member) saw(item Item) *viewed {
 	v := m.view[item.Key.Shard]
-	if v != nil && item.Counter <= v.item.Counter {
-		return v
+	if v == nil || item.Counter > v.item.Counter {
+		return m.know(item)
 	}
-	return m.know(item)
+	if hold := item.Lease.Hold; hold.Version > v.item.Lease.Hold.Version {
+		m.sawHold(v, hold)
+	}
+	return v
 }
 
 // know takes a lease into the view as a write's answer showed it: that is how it stood.
@@ -111,12 +118,20 @@ func (m *Member) know(item Item) *viewed {
 	}
 	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
 		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
-			v.moved = max(m.now, 1)
+			v.moved, v.from = max(m.now, 1), was
 		}
 	}
+	hold := item.Lease.Hold
+	item.Lease.Hold = v.item.Lease.Hold
 	v.item, v.shown, v.last = item, m.steps, m.now
+	if hold != item.Lease.Hold {
+		m.sawHold(v, hold)
+	}
 	v.ended = since(v.ended, item.Lease.Checkpoint.IsShardEnd(), m.now)
 	v.begun = since(v.begun, item.Lease.Checkpoint.Begun(), m.now)
+	if m.held[item.Key.Shard] != nil {
+		m.heldDue = m.now
+	}
 	m.stale = true
 	return v
 }

@@ -32,7 +32,7 @@ const (
 	forFinish
 	forLease   // a new lease, of a root or a child
 	forTidying // the end of an item
-	forNothing // what it was for is gone; its outcome still orders later writes to the item
+	forHold    // the end of an operator's hold
 )
 
 // Pauses before a write of unknown outcome is sent again. Heartbeats keep the shortest one: time runs.
@@ -75,23 +75,18 @@ func (m *Member) sendWrites() {
 	}
 }
 
-// onWritten resolves a write. A conflict with an item that is just as it was to become means that
-// an earlier try landed and its answer was lost. (Only the same write has the same owner, counter
-// and values; two workers' equal writes, such as two fences, have an equal effect. Not so with the
-// control item: another worker's equal write may have come before what this one announces.)
+// onWritten resolves a write. A conflict may show that an earlier try landed. Not so with the control
+// item: another worker's equal write may have come before what this one announces.
 func (m *Member) onWritten(e Written) {
 	w := m.writes[e.Key]
 	if w == nil || !w.inFlight {
 		return
 	}
 	w.inFlight = false
-	if e.Outcome == Conflict && w.purpose != forControl {
-		gone := w.w.Op == Delete && !e.Found
-		if gone || (w.w.Op != Delete && e.Found && e.Item.Equal(w.w.Item)) {
-			e.Outcome, e.Item = Landed, w.w.Item
-		}
+	if e.Outcome == Conflict && w.purpose != forControl && w.w.Landed(e.Item, e.Found) {
+		e.Outcome = Landed
 	}
-	if e.Outcome == Unknown && w.purpose != forNothing {
+	if e.Outcome == Unknown {
 		w.retryAt = m.now.Add(w.pause)
 		if w.purpose != forHeartbeat {
 			w.pause = min(2*w.pause, maxWritePause)
@@ -99,9 +94,6 @@ func (m *Member) onWritten(e Written) {
 		return
 	}
 	delete(m.writes, e.Key)
-	if e.Outcome == Unknown {
-		return
-	}
 	switch e.Key.Kind {
 	case KindWorker:
 		if e.Key == m.me.Key {

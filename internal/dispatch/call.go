@@ -1,29 +1,27 @@
 package dispatch
 
 import (
-	"time"
-
 	"github.com/leatstream/leat/internal/record"
 )
 
 // call is one record's way to the handler, from where a worker looked at it in the queue to where the
 // watermark passes it. Until the record is handled it lies in its batch; then only the call is left.
 type call struct {
-	record  *record.Record // nil once it is handled
-	batch   *batch
-	handle  Handle
-	attempt int       // of the try that runs, or ran last; 0 before the first
-	running time.Time // since when the handler has it; zero if it has not
-	err     error     // of the last try
-	pause   time.Duration
-	timer   *time.Timer // ends the pause before the next try
+	record   *record.Record // nil once it is handled
+	batch    *batch
+	handle   Handle
+	attempt  int   // how often it was handed out
+	failures int   // how often it failed, alone or as one of many
+	noticed  bool  // people hear of it, until it is handled
+	turn     *turn // in which it is, or was last, handed out; nil before the first time
 
 	older, newer  *call // in the shard
 	before, after *call // of the same key, not handled
 	next          *call // in the line of those that are ready
 }
 
-// parked says whether an older record of the same key is not handled. Such a call was never handed out.
+// parked says whether an older record of the same key is not handled. Such a call was never handed out, unless together
+// with that one.
 func (c *call) parked() bool { return c.before != nil }
 
 // calls are the calls of a shard above its watermark, in order. A key is a queue of calls: only its first
@@ -32,7 +30,7 @@ type calls struct {
 	oldest, newest *call
 	ofKey          map[string]*call // the newest one of each key that has any; nothing with order per shard
 
-	ready, lastReady *call // those that may be handed out (again): a line
+	ready, lastReady *call // those that were parked, and may be handed out: a line
 	spare            *call // used up, to be used again; linked by newer
 }
 
@@ -44,7 +42,7 @@ func (s *calls) add(r *record.Record, b *batch, keyed bool) *call {
 	} else {
 		s.spare = c.newer
 	}
-	*c = call{record: r, batch: b, pause: firstPause, older: s.newest}
+	*c = call{record: r, batch: b, older: s.newest}
 	if s.newest == nil {
 		s.oldest = c
 	} else {
@@ -60,18 +58,20 @@ func (s *calls) add(r *record.Record, b *batch, keyed bool) *call {
 	return c
 }
 
-// handled ends a call. The next one of its key, if there is one, is ready.
+// handled ends a call. The next one of its key, if there is one, is ready, unless it was handed out with it.
 func (s *calls) handled(c *call) {
 	switch {
 	case c.after != nil:
 		c.after.before = nil
-		s.push(c.after)
+		if c.after.turn == nil {
+			s.push(c.after)
+		}
 		c.after = nil
 	case len(s.ofKey) > 0:
 		delete(s.ofKey, c.record.PartitionKey)
 	}
 	*c.record = record.Record{} // its bytes are free, though the batch's array is not
-	c.record, c.batch = nil, nil
+	c.record, c.batch, c.turn = nil, nil, nil
 	for s.oldest != nil && s.oldest.record == nil {
 		passed := s.oldest
 		s.oldest = passed.newer
@@ -124,8 +124,8 @@ func (s *calls) clear() (bytes int64) {
 		if c.record != nil {
 			bytes += c.record.Size()
 		}
-		if c.timer != nil {
-			c.timer.Stop()
+		if c.turn != nil && c.turn.timer != nil {
+			c.turn.timer.Stop()
 		}
 	}
 	*s = calls{}

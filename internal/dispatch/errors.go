@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/leatstream/leat/lease"
 )
 
 // Causes with which a handler's context is cancelled.
@@ -52,3 +54,38 @@ func (e *PanicError) Error() string {
 	}
 	return fmt.Sprintf("handler panicked with a %T", e.Value)
 }
+
+// PoisonError says that no try of the record will succeed.
+type PoisonError struct{ Err error }
+
+// Error implements error.
+func (e *PoisonError) Error() string { return fmt.Sprintf("poison: %v", e.Err) }
+
+// Unwrap returns what is wrong with the record.
+func (e *PoisonError) Unwrap() error { return e.Err }
+
+// BatchError says which record of a batch failed.
+type BatchError struct {
+	Index int
+	Err   error
+}
+
+// Error implements error.
+func (e *BatchError) Error() string { return fmt.Sprintf("record %d of the batch: %v", e.Index, e.Err) }
+
+// Unwrap returns what went wrong.
+func (e *BatchError) Unwrap() error { return e.Err }
+
+// CloseError says that a shard's handler could not be closed, which is not tried again.
+type CloseError struct {
+	Reason lease.CloseReason
+	Err    error
+}
+
+// Error implements error.
+func (e *CloseError) Error() string {
+	return fmt.Sprintf("closing the handler, %v: %v", e.Reason, e.Err)
+}
+
+// Unwrap returns what went wrong.
+func (e *CloseError) Unwrap() error { return e.Err }

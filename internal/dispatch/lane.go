@@ -3,6 +3,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -21,20 +22,35 @@ type Gate interface {
 
 // LaneConfig is what a Lane needs.
 type LaneConfig struct {
-	Start   lease.Position
-	Gate    Gate
-	Handle  func(context.Context, *record.Record) error
-	Timeout time.Duration // of one call of Handle; 0 is no bound
+	Start lease.Position
+	Gate  Gate
 
-	// AtOnce is how many records are handled at one time, never two of one partition key; 0 is 1.
-	AtOnce int
-	// MaxInFlight bounds the records above the watermark. 1, and 0, is order per shard: no record is looked at
-	// before the one before it is handled, so that there is nothing for keys to order.
-	MaxInFlight int
+	// Handle is called with one record, or as many as Batch allows, in the shard's order. The slice is the
+	// caller's again when Handle has returned, or its deferred ack has come. A *BatchError says that the
+	// records before one are handled.
+	Handle  func(context.Context, []record.Record) error
+	Timeout time.Duration // of one call of Handle, deferred ack included; 0 is no bound
+	Batch   Batch
+	Retry   Retry
+
+	// GiveUp disposes of a record that is not to be tried again. Once it returns nil the record counts as
+	// handled; otherwise it is called again, after a pause. Nil is to try every record for ever.
+	GiveUp func(ctx context.Context, r *record.Record, cause error) error
+
+	// Open comes before the first call of Handle, Close after the last one, once each; an error makes
+	// them come again, but for a Close with another reason than Finished. Either may be nil.
+	Open  func(context.Context) error
+	Close func(context.Context, lease.CloseReason) error
+
+	// PerKey is order per key: AtOnce calls of Handle at one time, never two with records of one partition key,
+	// and at most MaxInFlight records above the watermark. Otherwise the order is per shard: one call at a time.
+	PerKey      bool
+	AtOnce      int // 0 is 1
+	MaxInFlight int // 0 is 1
 
 	// Give is called with the bytes that are no longer held.
 	Give func(int64)
-	// Ended is called once, when every record up to the shard's end is handled.
+	// Ended is called once, when every record up to the shard's end is handled, and Close has returned nil.
 	Ended func()
 	// Notice is called when a record has failed noticeAfter times, or when the shard has waited for
 	// the record at its head (a *HeadError); and, with nil, when nothing of that holds any more.
@@ -42,6 +58,27 @@ type LaneConfig struct {
 	// Stopped is called when the handler asked for the consumer to stop.
 	Stopped func(error)
 }
+
+// Batch bounds what one call of Handle gets.
+type Batch struct {
+	Records int           // 0 is 1
+	Bytes   int           // of data and partition keys, but at least one record; 0 is no bound
+	Wait    time.Duration // for the batch to fill, from when its first record was read; 0 is to wait for nothing
+}
+
+// Retry says how a record that fails is tried again.
+type Retry struct {
+	Attempts int           // after so many failures the record is given up; 0 is no bound
+	MaxAge   time.Duration // a record that fails when it arrived longer ago is given up; 0 is no bound
+	Pause    time.Duration // before the second try; it doubles from try to try. 0 is 100 ms
+	MaxPause time.Duration // 0 is 30 s
+}
+
+// The pauses between two tries of a record, if Retry does not say.
+const (
+	firstPause = 100 * time.Millisecond
+	longestTry = 30 * time.Second
+)
 
 // readAhead is how many batches wait at most while another one is handled. The byte budget is the
 // bound that counts; this one keeps a quiet shard's memory small.
@@ -51,7 +88,8 @@ const readAhead = 2
 // shard's reader; Run to a goroutine of its own; the rest is for anybody.
 //
 // Records lie in the queue until a worker looks at them: it takes them one by one, in the shard's order, as
-// calls (see call). So order per shard and order per key are the same lane with other bounds.
+// calls (see call), and hands one or more out together as a turn (see turn). So order per shard and order per key,
+// record by record and in batches, are the same lane with other bounds.
 type Lane struct {
 	cfg     LaneConfig
 	ctx     context.Context // of the handlers
@@ -64,13 +102,18 @@ type Lane struct {
 	mu       sync.Mutex
 	room     chan struct{}  // closed when there may be room
 	queue    []*batch       // all but the first have records that were not looked at
+	unseen   int64          // bytes of these, as Batch counts them, if it waits
+	filling  *time.Timer    // looks again when a batch has waited for long enough; nil if nothing does
 	calls    calls          // the records that were, above the watermark
-	tracker  *Tracker       // has the same records
+	turns    turns          // what may be handed out again
+	out      int            // turns that are handed out: running, or waiting for a deferred ack
+	frontier Handle         // just above the newest record that was ever handed out
+	tracker  *Tracker       // has the same records as calls
 	last     lease.Position // of the last record that was read and not dropped
 	rewind   bool           // the reader has to read again after last; never together with ended
 	ended    bool           // the reader saw the shard's end
 	stopping bool
-	halted   bool // the handler asked for a stop, or ended its goroutine
+	halted   bool // start no handler at all, not even to fill gaps: see Drain
 	over     bool // the shard has ended, and all of it is handled
 	inert    bool // acks no longer count
 
@@ -81,6 +124,7 @@ type Lane struct {
 	gated   int        // workers that wait for the gate
 
 	handled int64
+	givenUp int64 // of these
 	queued  int
 	freed   int64 // bytes of handled records that were not given back yet
 	trouble trouble
@@ -88,9 +132,11 @@ type Lane struct {
 
 // LaneState is where a lane stands, for people. The head is the oldest record that is not handled.
 type LaneState struct {
-	Handled   int64     // records
+	Handled   int64     // records, those that were given up included
+	GivenUp   int64     // records
 	Queued    int       // records read and not yet handled, the running ones included
 	Running   time.Time // when the handler was called that has the head; zero if none has
+	Deferred  bool      // it has returned, and its ack is to come from elsewhere
 	Attempt   int       // of the head
 	Err       error     // of its last try
 	Suspended bool      // waits for the gate
@@ -101,7 +147,9 @@ type LaneState struct {
 // NewLane returns a lane that begins after cfg.Start. Values of ctx reach the handlers, its cancellation
 // does not.
 func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
-	cfg.AtOnce, cfg.MaxInFlight = max(1, cfg.AtOnce), max(1, cfg.MaxInFlight)
+	cfg.AtOnce, cfg.MaxInFlight, cfg.Batch.Records = max(1, cfg.AtOnce), max(1, cfg.MaxInFlight), max(1, cfg.Batch.Records)
+	cfg.Retry.Pause = cmp.Or(cfg.Retry.Pause, firstPause)
+	cfg.Retry.MaxPause = cmp.Or(cfg.Retry.MaxPause, longestTry)
 	l := &Lane{
 		cfg:     cfg,
 		stop:    make(chan struct{}),
@@ -121,7 +169,7 @@ func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
 func (l *Lane) Room(ctx context.Context) (again lease.Position, rewind bool, err error) {
 	for {
 		l.mu.Lock()
-		if !l.stopping && !l.ended && len(l.queue) <= readAhead {
+		if !l.stopping && !l.ended && (len(l.queue) <= readAhead || l.short()) {
 			again, rewind = l.last, l.rewind
 			l.rewind = false
 			l.mu.Unlock()
@@ -150,7 +198,8 @@ func (l *Lane) Push(records []record.Record, end bool) {
 		return
 	}
 	if len(records) > 0 {
-		l.queue = append(l.queue, &batch{records: records, left: len(records)})
+		l.queue = append(l.queue, &batch{records: records, left: len(records), read: time.Now()})
+		l.unseen += l.batchSizeOf(records)
 		l.last = positionOf(&records[len(records)-1])
 		l.queued += len(records)
 	}
@@ -159,7 +208,9 @@ func (l *Lane) Push(records []record.Record, end bool) {
 	l.mu.Unlock()
 }
 
-// Drain starts no further handler. Done tells when the running ones have returned.
+// Drain hands out nothing above what was handed out. Done tells when the running handlers have returned, and
+// deferred acks have come. What waits for its key's turn below a record that was handed out is still handled: it is
+// a gap below handled records, which would come again with it. What is being retried is left.
 func (l *Lane) Drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,8 +221,11 @@ func (l *Lane) Drain() {
 	}
 }
 
-// Cancel drains, and cancels the running handlers' contexts with this cause.
+// Cancel drains, starts no handler at all, and cancels the running handlers' contexts with this cause.
 func (l *Lane) Cancel(cause error) {
+	l.mu.Lock()
+	l.halted = true
+	l.mu.Unlock()
 	l.Drain()
 	l.cancel(cause)
 }
@@ -180,20 +234,24 @@ func (l *Lane) Cancel(cause error) {
 func (l *Lane) Abandon() {
 	l.mu.Lock()
 	l.inert = true
+	l.work.Broadcast()
 	l.mu.Unlock()
 }
 
-// Close frees what the lane still holds, after its end.
-func (l *Lane) Close() {
-	l.Drain()
-	l.cancel(nil)
+// Free gives back what the lane still holds, after its end.
+func (l *Lane) Free() {
+	l.Abandon()
+	l.Cancel(nil)
 	l.mu.Lock()
-	l.inert = true
 	held := l.freed + l.calls.clear()
+	l.turns = turns{}
 	for _, b := range l.queue {
 		held += sizeOf(b.records[b.next:])
 	}
-	l.queue, l.queued, l.freed = nil, 0, 0
+	l.queue, l.queued, l.freed, l.unseen = nil, 0, 0, 0
+	if l.filling != nil {
+		l.filling.Stop()
+	}
 	l.trouble.stop()
 	l.mu.Unlock()
 	if held > 0 {
@@ -215,9 +273,15 @@ func (l *Lane) Watermark() lease.Position {
 func (l *Lane) State() LaneState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s := LaneState{Handled: l.handled, Queued: l.queued, Suspended: l.gated > 0, Full: l.full(), Above: l.above()}
+	s := LaneState{
+		Handled: l.handled, GivenUp: l.givenUp, Queued: l.queued,
+		Suspended: l.gated > 0, Full: l.full(), Above: l.above(),
+	}
 	if head := l.calls.oldest; head != nil {
-		s.Running, s.Attempt, s.Err = head.running, head.attempt, head.err
+		s.Attempt = head.attempt
+		if t := head.turn; t != nil {
+			s.Running, s.Deferred, s.Err = t.running, t.deferred(), t.err
+		}
 	}
 	return s
 }
@@ -228,7 +292,7 @@ func (l *Lane) above() int { return l.tracker.InFlight() - l.tracker.Unacked() }
 // full says whether records wait only since there are too many above the watermark. Order per shard is
 // never full: there the records wait for their turn.
 func (l *Lane) full() bool {
-	return l.cfg.MaxInFlight > 1 && l.tracker.InFlight() >= l.cfg.MaxInFlight && l.unseen() != nil
+	return l.cfg.PerKey && l.tracker.InFlight() >= l.cfg.MaxInFlight && l.ahead() != nil
 }
 
 // roomChanged wakes Room; the caller holds the lock.

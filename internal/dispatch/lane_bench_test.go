@@ -15,12 +15,12 @@ func BenchmarkLane(b *testing.B) {
 	const batchSize, keys = 1000, 5000
 	for name, set := range map[string]func(*LaneConfig){
 		"PerShard":   func(*LaneConfig) {},
-		"PerKey(64)": func(c *LaneConfig) { c.AtOnce, c.MaxInFlight = 64, 10_000 },
+		"PerKey(64)": func(c *LaneConfig) { c.PerKey, c.AtOnce, c.MaxInFlight = true, 64, 10_000 },
 	} {
 		b.Run(name, func(b *testing.B) {
 			cfg := LaneConfig{
 				Start: lease.TrimHorizon(), Gate: newSwitchGate(true), Give: func(int64) {}, Ended: func() {},
-				Handle: func(context.Context, *record.Record) error { return nil },
+				Handle: func(context.Context, []record.Record) error { return nil },
 			}
 			set(&cfg)
 			l := NewLane(b.Context(), cfg)

@@ -17,14 +17,14 @@ import (
 func TestLaneDropTailBetweenTwoRecords(t *testing.T) {
 	l := NewLane(t.Context(), LaneConfig{
 		Start: at(3), Gate: newSwitchGate(true), Give: func(int64) {}, Ended: func() {},
-		Handle: func(context.Context, *record.Record) error { return nil },
+		Handle: func(context.Context, []record.Record) error { return nil },
 	})
 	records := numbered(4, 6)
 	bytes := sizeOf(records)
 	l.Push(records, false)
 	l.mu.Lock()
 	l.started = 1
-	l.ack(l.take())
+	l.settle(l.take(), nil)
 	l.mu.Unlock()
 	if got := l.DropTail(bytes); got != bytes {
 		t.Errorf("%d bytes freed of %d", got, bytes)
@@ -34,8 +34,8 @@ func TestLaneDropTailBetweenTwoRecords(t *testing.T) {
 		t.Fatalf("read again after %v (%v, %v), want 4", again, rewind, err)
 	}
 	l.Push(numbered(5, 5), false)
-	if c := l.next(); c == nil || number(c.record) != 5 {
-		t.Errorf("next is %+v", c)
+	if next := l.next(); next == nil || number(next.calls[0].record) != 5 {
+		t.Errorf("next is %+v", next)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestLaneDropTailLosesAndReordersNothing(t *testing.T) {
 			pass(time.Hour)
 			cancel()
 			<-reader
-			b.Close()
+			b.Free()
 			<-b.Done()
 			for i, n := range j.all() {
 				if n != i+1 {

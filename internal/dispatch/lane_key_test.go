@@ -18,16 +18,7 @@ import (
 
 // newKeyBench is a lane with order per key.
 func newKeyBench(n, most int, handle func(context.Context, *record.Record) error) *bench {
-	b := &bench{gate: newSwitchGate(true)}
-	b.Lane = NewLane(context.Background(), LaneConfig{
-		Start: lease.TrimHorizon(), Gate: b.gate, Handle: handle, AtOnce: n, MaxInFlight: most,
-		Give:    func(n int64) { b.mu.Lock(); b.given += n; b.mu.Unlock() },
-		Ended:   func() { b.mu.Lock(); b.ended++; b.mu.Unlock() },
-		Notice:  func(err error) { b.mu.Lock(); b.notices = append(b.notices, err); b.mu.Unlock() },
-		Stopped: func(err error) { b.mu.Lock(); b.stopped = append(b.stopped, err); b.mu.Unlock() },
-	})
-	go b.Run()
-	return b
+	return benchOf(LaneConfig{Handle: oneByOne(handle), PerKey: true, AtOnce: n, MaxInFlight: most})
 }
 
 // keyed are numbered records; a record's key is its number modulo keys.
@@ -158,7 +149,7 @@ func TestLaneOrderPerKey(t *testing.T) {
 			b.Drain()
 			<-reader
 			<-dropper
-			b.Close()
+			b.Free()
 			if len(o.faults) > 0 {
 				rt.Fatal(strings.Join(o.faults, "\n"))
 			}
@@ -179,7 +170,7 @@ func TestLanePerKeyThroughput(t *testing.T) {
 			b.Push(keyed(1, total, 1000), true)
 			<-b.Done()
 			d = time.Since(began)
-			b.Close()
+			b.Free()
 		})
 		return d
 	}
@@ -215,7 +206,7 @@ func TestLaneStuckKeyHoldsUpAtMaxInFlight(t *testing.T) {
 		if told := b.told(); len(told) != 2 || told[1] != nil || b.State().Handled != 500 {
 			t.Errorf("told %v, %+v", told, b.State())
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -235,6 +226,6 @@ func TestLaneRetryBlocksOnlyItsKey(t *testing.T) {
 		}
 		b.Drain()
 		<-b.Done()
-		b.Close()
+		b.Free()
 	})
 }

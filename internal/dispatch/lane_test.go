@@ -31,16 +31,36 @@ type bench struct {
 
 // newBench makes a lane in the bubble and runs it. The bubble's end shows that Run has ended.
 func newBench(timeout time.Duration, handle func(context.Context, *record.Record) error) *bench {
+	return benchOf(LaneConfig{Handle: oneByOne(handle), Timeout: timeout})
+}
+
+// benchOf runs a lane that has the bench's book in what is not set.
+func benchOf(cfg LaneConfig) *bench {
 	b := &bench{gate: newSwitchGate(true)}
-	b.Lane = NewLane(context.Background(), LaneConfig{
-		Start: lease.TrimHorizon(), Gate: b.gate, Handle: handle, Timeout: timeout,
-		Give:    func(n int64) { b.mu.Lock(); b.given += n; b.mu.Unlock() },
-		Ended:   func() { b.mu.Lock(); b.ended++; b.mu.Unlock() },
-		Notice:  func(err error) { b.mu.Lock(); b.notices = append(b.notices, err); b.mu.Unlock() },
-		Stopped: func(err error) { b.mu.Lock(); b.stopped = append(b.stopped, err); b.mu.Unlock() },
-	})
+	b.fill(&cfg)
+	b.Lane = NewLane(context.Background(), cfg)
 	go b.Run()
 	return b
+}
+
+func (b *bench) fill(cfg *LaneConfig) {
+	cfg.Start, cfg.Gate = lease.TrimHorizon(), b.gate
+	cfg.Give = func(n int64) { b.mu.Lock(); b.given += n; b.mu.Unlock() }
+	if cfg.Ended == nil {
+		cfg.Ended = func() { b.mu.Lock(); b.ended++; b.mu.Unlock() }
+	}
+	cfg.Notice = func(err error) { b.mu.Lock(); b.notices = append(b.notices, err); b.mu.Unlock() }
+	cfg.Stopped = func(err error) { b.mu.Lock(); b.stopped = append(b.stopped, err); b.mu.Unlock() }
+}
+
+// oneByOne is a handler of single records as LaneConfig.Handle.
+func oneByOne(handle func(context.Context, *record.Record) error) func(context.Context, []record.Record) error {
+	return func(ctx context.Context, records []record.Record) error {
+		if len(records) != 1 {
+			panic(fmt.Sprintf("%d records in a call", len(records)))
+		}
+		return handle(ctx, &records[0])
+	}
 }
 
 // push queues the records first to last.
@@ -170,7 +190,7 @@ func TestLaneHandsOutInOrderOneAtATime(t *testing.T) {
 		if b.ended != 1 || !b.Watermark().IsShardEnd() {
 			t.Errorf("ended %d times, watermark %v", b.ended, b.Watermark())
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -206,7 +226,7 @@ func TestLaneRetriesWithBackOff(t *testing.T) {
 		if s := b.State(); s.Err != nil || s.Attempt != 0 || s.Handled != 1 {
 			t.Errorf("state after all: %+v", s)
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -226,7 +246,7 @@ func TestLaneTellsOfAStubbornRecordAfterFiveTries(t *testing.T) {
 		if len(b.told()) != 1 {
 			t.Errorf("told %d times", len(b.told()))
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -249,7 +269,7 @@ func TestLaneRetryAfter(t *testing.T) {
 		if want := []time.Duration{0, 7 * time.Second, 7*time.Second + 200*time.Millisecond}; !slices.Equal(tries, want) {
 			t.Errorf("tries at %v, want %v", tries, want)
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -273,7 +293,7 @@ func TestLaneStop(t *testing.T) {
 		if b.Watermark() != at(1) {
 			t.Errorf("watermark %v passed a record that was not handled", b.Watermark())
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -294,7 +314,7 @@ func TestLanePanicIsAnError(t *testing.T) {
 		}
 		pass(time.Second)
 		j.want(t, 1, 2)
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -329,7 +349,7 @@ func TestLaneGoexitStopsTheConsumer(t *testing.T) {
 		if b.Watermark() != at(1) {
 			t.Errorf("watermark %v", b.Watermark())
 		}
-		b.Close()
+		b.Free()
 		if got := b.bytesGiven(); got != bytes {
 			t.Errorf("%d bytes given back of %d", got, bytes)
 		}
@@ -355,7 +375,7 @@ func TestLaneHandlerTimeoutCause(t *testing.T) {
 		if len(causes) != 1 || causes[0] != ErrHandlerTimeout || b.Watermark() != at(1) {
 			t.Errorf("causes %v, watermark %v", causes, b.Watermark())
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -391,7 +411,7 @@ func TestLaneDrainStartsNothingFurther(t *testing.T) {
 				if b.Watermark() != at(want) {
 					t.Errorf("watermark %v, want %v: the running handler counts", b.Watermark(), at(want))
 				}
-				b.Close()
+				b.Free()
 			})
 		})
 	}
@@ -410,7 +430,7 @@ func TestLaneDrainEndsThePauseOfARetry(t *testing.T) {
 		if time.Since(began) != 0 {
 			t.Errorf("drained after %v", time.Since(began))
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -429,7 +449,7 @@ func TestLaneCancelReachesTheHandlerWithItsCause(t *testing.T) {
 		if cause != ErrLeaseLost {
 			t.Errorf("cause %v", cause)
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -447,7 +467,7 @@ func TestLaneAcksAreInertAfterAbandon(t *testing.T) {
 		synctest.Wait()
 		b.Abandon()
 		b.Cancel(ErrLeaseLost)
-		b.Close() // while the handler runs
+		b.Free() // while the handler runs
 		if got := b.bytesGiven(); got != bytes {
 			t.Errorf("%d bytes given back of %d", got, bytes)
 		}
@@ -487,7 +507,7 @@ func TestLaneSuspendedStartsNothingAndGoesOn(t *testing.T) {
 		b.gate.set(true)
 		pass(time.Second)
 		j.want(t, 1, 2, 3, 4)
-		b.Close()
+		b.Free()
 		<-b.Done()
 	})
 }
@@ -503,7 +523,7 @@ func TestLaneDrainEndsTheWaitAtTheGate(t *testing.T) {
 		synctest.Wait()
 		b.Drain()
 		<-b.Done()
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -525,7 +545,7 @@ func TestLaneRecordsThatAHandlerChanges(t *testing.T) {
 		if got := b.bytesGiven(); got != bytes || b.Watermark() != at(1) {
 			t.Errorf("%d bytes given back of %d, watermark %v", got, bytes, b.Watermark())
 		}
-		b.Close()
+		b.Free()
 	})
 }
 
@@ -555,6 +575,6 @@ func TestLaneReadsAtMostAFewBatchesAhead(t *testing.T) {
 		if _, _, err := b.Room(t.Context()); err == nil {
 			t.Error("a drained lane has room")
 		}
-		b.Close()
+		b.Free()
 	})
 }

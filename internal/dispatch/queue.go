@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"time"
+
 	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
@@ -10,12 +12,13 @@ type batch struct {
 	records []record.Record
 	next    int // the first one that was not looked at
 	left    int // records that are neither handled nor dropped
+	read    time.Time
 }
 
-// unseen is the batch of the next record to look at, or nil. The caller holds the lock, here and below.
+// ahead is the batch of the next record to look at, or nil. The caller holds the lock, here and below.
 //
 // The first batch stays in the queue while its last records are handled, so that Room counts it.
-func (l *Lane) unseen() *batch {
+func (l *Lane) ahead() *batch {
 	for len(l.queue) > 0 && l.queue[0].next == len(l.queue[0].records) {
 		if len(l.queue) == 1 {
 			return nil
@@ -44,15 +47,13 @@ func (l *Lane) dropFirst() {
 }
 
 // enter looks at the next record: it gets its call and its place in the tracker. If an older record of its key
-// is not handled it is parked behind that one, and ready is nil.
-func (l *Lane) enter(b *batch) (ready *call) {
+// is not handled it is parked behind that one.
+func (l *Lane) enter(b *batch) *call {
 	r := &b.records[b.next]
 	b.next++
-	c := l.calls.add(r, b, l.cfg.MaxInFlight > 1)
+	l.unseen -= l.batchSize(r)
+	c := l.calls.add(r, b, l.cfg.PerKey)
 	c.handle = l.tracker.Add(positionOf(r))
-	if c.parked() {
-		return nil
-	}
 	return c
 }
 
@@ -101,6 +102,7 @@ func (l *Lane) dropNewest() (freed int64, ok bool) {
 	if b := l.newestUnseen(); b != nil {
 		last := len(b.records) - 1
 		freed = b.records[last].Size()
+		l.unseen -= l.batchSize(&b.records[last])
 		b.records[last] = record.Record{}
 		b.records = b.records[:last]
 		b.left--
@@ -110,7 +112,7 @@ func (l *Lane) dropNewest() (freed int64, ok bool) {
 		return freed, true
 	}
 	c := l.calls.newest
-	if c == nil || !c.parked() {
+	if c == nil || !c.parked() || c.turn != nil {
 		return 0, false
 	}
 	freed = c.record.Size()
@@ -127,6 +129,27 @@ func sizeOf(records []record.Record) (n int64) {
 	}
 	return n
 }
+
+// batchSize is what Batch.Bytes counts of a record. Nobody needs it if nothing waits for a batch to fill.
+func (l *Lane) batchSize(r *record.Record) int64 {
+	if l.cfg.Batch.Wait == 0 {
+		return 0
+	}
+	return int64(wireSize(r))
+}
+
+func (l *Lane) batchSizeOf(records []record.Record) (n int64) {
+	if l.cfg.Batch.Wait == 0 {
+		return 0
+	}
+	for i := range records {
+		n += int64(wireSize(&records[i]))
+	}
+	return n
+}
+
+// wireSize is the size of a record as the service counts it: data and partition key.
+func wireSize(r *record.Record) int { return len(r.Data) + len(r.PartitionKey) }
 
 // positionOf is the position after a record. A record with a bad sequence number does not get this far.
 func positionOf(r *record.Record) lease.Position {

@@ -8,7 +8,7 @@ const stuckAfter = 10 * time.Second
 
 // trouble is what people should hear of. Lane.mu guards it.
 type trouble struct {
-	stubborn int   // records that have failed noticeAfter times and are not handled
+	stubborn int   // records that go on failing
 	err      error // of the first of these
 	stuck    bool  // the lane is full, and its head has not moved
 
@@ -26,7 +26,7 @@ const (
 	stuck
 )
 
-// failing notes that a record has failed so often that people should hear of it.
+// failing notes that a record has failed so often that people should hear of it, or cannot be given up.
 func (t *trouble) failing(err error) (news bool) {
 	t.stubborn++
 	if t.stubborn == 1 {
@@ -67,7 +67,7 @@ func (l *Lane) watchHead() {
 func (l *Lane) lookAtHead() {
 	l.mu.Lock()
 	l.trouble.watch = nil
-	if l.noMore() || !l.full() {
+	if l.stopping || l.halted || l.inert || !l.full() {
 		l.mu.Unlock()
 		return
 	}

@@ -24,22 +24,27 @@ type Reader interface {
 	Status() string
 }
 
-// Config is what an Engine needs. All fields but Clock must be set.
+// Config is what an Engine needs. All fields but Clock and GiveUp must be set.
 type Config struct {
 	Group  string
 	Worker string // name; the engine adds a random incarnation
 	Stream fetch.StreamInfo
 	Start  lease.Position
 
-	Store  lease.Store
-	List   func(context.Context, *lease.Position) ([]lease.Shard, error)
-	Read   func(shard string, start lease.Position, token int64, credit fetch.Credit, notice func(fetch.Notice)) Reader
-	Verify func(context.Context) error // of the stream: nil if it is still there and the same
-	Handle func(context.Context, *record.Record) error
-	Budget *dispatch.Budget
+	Store   lease.Store
+	List    func(context.Context, *lease.Position) ([]lease.Shard, error)
+	Read    func(shard string, start lease.Position, token int64, credit fetch.Credit, notice func(fetch.Notice)) Reader
+	Verify  func(context.Context) error // of the stream: nil if it is still there and the same
+	Handler func(Shard) Handler         // called once for each epoch of a shard
+	Budget  *dispatch.Budget
 
-	AtOnce      int // records of a shard that are handled at one time; see dispatch.LaneConfig
-	MaxInFlight int // records of a shard above its watermark; 1 is order per shard
+	// See dispatch.LaneConfig.
+	Batch       dispatch.Batch
+	Retry       dispatch.Retry
+	GiveUp      func(context.Context, *record.Record, error) error // nil: never
+	PerKey      bool
+	AtOnce      int
+	MaxInFlight int
 
 	HaltOnTrimmed      bool
 	MaxShards          int
@@ -50,6 +55,20 @@ type Config struct {
 
 	Event func(Event)
 	Clock func() lease.Time // nil is BootClock
+}
+
+// Shard is one epoch of a shard, from where this worker took it to where it gives it up.
+type Shard struct {
+	ID       string
+	Position lease.Position // everything up to it was handled
+	Token    int64
+}
+
+// Handler is what one epoch of a shard is handled by; see dispatch.LaneConfig. Open and Close may be nil.
+type Handler struct {
+	Open   func(context.Context) error
+	Handle func(context.Context, []record.Record) error
+	Close  func(context.Context, lease.CloseReason) error
 }
 
 // Event is what the engine tells people. Kind is a lease.ReportKind or one of the kinds below.
@@ -67,6 +86,8 @@ const (
 	Retrying     lease.ReportKind = "retrying"
 	Stuck        lease.ReportKind = "stuck"
 	Moving       lease.ReportKind = "moving"
+	GaveUp       lease.ReportKind = "gave up"
+	CloseFailed  lease.ReportKind = "close failed"
 	Trimmed      lease.ReportKind = "trimmed"
 	StoreTrouble lease.ReportKind = "store trouble"
 	StoreBack    lease.ReportKind = "store back"
@@ -89,6 +110,7 @@ type Engine struct {
 	mu     sync.Mutex // guards the rest, which Stats reads
 	id     string
 	grants map[string]*grant // by shard: the open ones, and those whose handlers have not all returned
+	holds  map[string]error  // by shard: why operators keep everybody off it
 	store  storeHealth
 }
 
@@ -102,6 +124,7 @@ func New(cfg Config) *Engine {
 		proof:  newProof(cfg.Clock),
 		fail:   make(chan error, 1),
 		grants: map[string]*grant{},
+		holds:  map[string]error{},
 	}
 }
 
@@ -182,6 +205,7 @@ func (e *Engine) start() lease.Position {
 func (e *Engine) setID(id string) {
 	e.mu.Lock()
 	e.id = id
+	clear(e.holds) // the new member tells them again
 	e.mu.Unlock()
 }
 

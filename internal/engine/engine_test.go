@@ -56,8 +56,10 @@ func perform(t *testing.T, verify error, answers ...answer) (kinds []lease.Repor
 			Read: func(string, lease.Position, int64, fetch.Credit, func(fetch.Notice)) Reader {
 				return &script{answers: answers}
 			},
-			Verify:             func(context.Context) error { return verify },
-			Handle:             func(context.Context, *record.Record) error { return nil },
+			Verify: func(context.Context) error { return verify },
+			Handler: func(Shard) Handler {
+				return Handler{Handle: func(context.Context, []record.Record) error { return nil }}
+			},
 			Budget:             dispatch.NewBudget(1 << 20),
 			CheckpointInterval: time.Second, FailoverTime: 6 * time.Second, DrainTimeout: time.Second,
 			Event: func(ev Event) { mu.Lock(); kinds = append(kinds, ev.Kind); mu.Unlock() },

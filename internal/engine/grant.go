@@ -8,6 +8,7 @@ import (
 
 	"github.com/leatstream/leat/internal/dispatch"
 	"github.com/leatstream/leat/internal/fetch"
+	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
 
@@ -42,25 +43,24 @@ func (l *loop) openGrant(a lease.Open) {
 		told: a.Position, gone: make(chan struct{}),
 	}
 	share := e.cfg.Budget.Shard(func(want int64) int64 { return g.lane.DropTail(want) })
+	handler := e.cfg.Handler(Shard{ID: a.Shard, Position: a.Position, Token: a.Token})
 	g.lane = dispatch.NewLane(l.ctx, dispatch.LaneConfig{
 		Start:   a.Position,
 		Gate:    e.proof,
-		Handle:  e.cfg.Handle,
+		Open:    handler.Open,
+		Handle:  handler.Handle,
+		Close:   handler.Close,
 		Timeout: e.cfg.HandlerTimeout,
-		AtOnce:  e.cfg.AtOnce, MaxInFlight: e.cfg.MaxInFlight,
+		Batch:   e.cfg.Batch,
+		Retry:   e.cfg.Retry,
+		GiveUp:  g.giveUp(),
+		PerKey:  e.cfg.PerKey, AtOnce: e.cfg.AtOnce, MaxInFlight: e.cfg.MaxInFlight,
 		Give: share.Give,
 		Ended: func() {
 			l.post(lease.Acked{Shard: a.Shard, Token: a.Token, Position: lease.ShardEnd()})
 		},
 		Notice: func(err error) {
-			kind := Retrying
-			if _, full := errors.AsType[*dispatch.HeadError](err); full {
-				kind = Stuck
-			}
-			if err == nil {
-				kind = Moving
-			}
-			e.say(Event{Kind: kind, Shard: a.Shard, Position: g.lane.Watermark(), Err: err})
+			e.say(Event{Kind: noticeKind(err), Shard: a.Shard, Position: g.lane.Watermark(), Err: err})
 		},
 		Stopped: e.stopWith,
 	})
@@ -85,6 +85,36 @@ func (l *loop) openGrant(a lease.Open) {
 		g.wait(ctx, before)
 		l.feed(ctx, g)
 	})
+}
+
+// noticeKind is what a lane has to tell.
+func noticeKind(err error) lease.ReportKind {
+	if err == nil {
+		return Moving
+	}
+	if _, full := errors.AsType[*dispatch.HeadError](err); full {
+		return Stuck
+	}
+	if _, closing := errors.AsType[*dispatch.CloseError](err); closing {
+		return CloseFailed
+	}
+	return Retrying
+}
+
+// giveUp disposes of records that are not to be tried again, and tells of each of them.
+func (g *grant) giveUp() func(context.Context, *record.Record, error) error {
+	e := g.engine
+	if e.cfg.GiveUp == nil {
+		return nil
+	}
+	return func(ctx context.Context, r *record.Record, cause error) error {
+		if err := e.cfg.GiveUp(ctx, r, cause); err != nil {
+			return err
+		}
+		at, _ := r.Position() // a bad sequence number does not get this far
+		e.say(Event{Kind: GaveUp, Shard: g.shard, Position: at, Err: cause})
+		return nil
+	}
 }
 
 // wait waits until the handlers of the epochs before have returned, or this one is over.
@@ -234,7 +264,7 @@ func (g *grant) close(reason lease.CloseReason) {
 	g.lane.Abandon()
 	g.lane.Cancel(cause)
 	g.cancel()
-	g.lane.Close()
+	g.lane.Free()
 
 	e := g.engine
 	e.mu.Lock()

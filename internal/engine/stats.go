@@ -24,7 +24,8 @@ type ShardStats struct {
 	Shard    string
 	Token    int64
 	Position lease.Position // everything up to it is handled
-	Handled  int64          // records, since the shard was taken
+	Handled  int64          // records, since the shard was taken, those that were given up included
+	GivenUp  int64          // records, of these
 	Queued   int            // records read and not handled
 	Behind   time.Duration  // of the last answer read
 	Read     time.Time      // when that came
@@ -45,7 +46,7 @@ func (e *Engine) Stats() Stats {
 		lane := g.lane.State()
 		s.Shards = append(s.Shards, ShardStats{
 			Shard: g.shard, Token: g.token, Position: g.lane.Watermark(),
-			Handled: lane.Handled, Queued: lane.Queued,
+			Handled: lane.Handled, GivenUp: lane.GivenUp, Queued: lane.Queued,
 			Behind: g.behind, Read: g.read, Running: lane.Running, Attempt: lane.Attempt, Err: lane.Err,
 			Why: g.why(lane),
 		})
@@ -53,10 +54,27 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
+// noteHold remembers which shards are on hold.
+func (e *Engine) noteHold(r lease.Report) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch r.Kind {
+	case lease.OnHold:
+		e.holds[r.Shard] = r.Err
+	case lease.HoldEnded:
+		delete(e.holds, r.Shard)
+	}
+}
+
 // why says what a shard is doing, the most telling thing first.
 func (g *grant) why(lane dispatch.LaneState) string {
 	head := whyHead(lane)
+	hold := g.engine.holds[g.shard]
 	switch {
+	case hold != nil && head != "":
+		return fmt.Sprintf("giving the shard back, on hold: %v; %s", hold, head)
+	case hold != nil:
+		return fmt.Sprintf("giving the shard back, on hold: %v", hold)
 	case g.waits:
 		return "waiting for a handler of an earlier epoch to return"
 	case lane.Suspended:
@@ -78,6 +96,8 @@ func whyHead(lane dispatch.LaneState) string {
 	switch {
 	case lane.Err != nil && lane.Running.IsZero():
 		return fmt.Sprintf("retrying a record after attempt %d: %v", lane.Attempt, lane.Err)
+	case lane.Deferred && time.Since(lane.Running) > time.Second:
+		return fmt.Sprintf("waiting for a deferred ack for %v, attempt %d", time.Since(lane.Running).Round(time.Second), lane.Attempt)
 	case !lane.Running.IsZero() && time.Since(lane.Running) > time.Second:
 		return fmt.Sprintf("handler running for %v, attempt %d", time.Since(lane.Running).Round(time.Second), lane.Attempt)
 	}

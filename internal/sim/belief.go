@@ -63,8 +63,8 @@ func (c *checks) concluded(p *process, m *lease.Member, f *fate, ev lease.Writte
 	}
 	// The answer was lost at first, and a repetition was refused since the item is as it was to become.
 	refused := ev.Outcome == lease.Conflict && ev.Found && wr.Op != lease.Delete
-	repeated := refused && ev.Item.Equal(wr.Item)
-	lost := refused && stands.Equal(wr.Item) && f.applied == 1
+	repeated := refused && wr.Landed(ev.Item, true)
+	lost := refused && wr.Landed(stands, true) && f.applied == 1
 	switch {
 	case key.Kind == lease.KindWorker && key.Worker == p.id:
 		if lost && p.member != m && lives(wr.Item.Worker.State) && !p.stopping {
@@ -96,7 +96,7 @@ func (c *checks) heldConcluded(p *process, f *fate, ev lease.Written, before *gr
 		now.believed = ev.Item
 	case repeated:
 		now.believed = wr.Item
-	case now == before:
+	case now == before && wr.Op == lease.Update:
 		c.w.violate("S11 belief", shard, p.id, "its write was refused, the lease is %s, and it goes on", describe(ev.Item))
 		return
 	}
@@ -110,6 +110,7 @@ func (c *checks) heldConcluded(p *process, f *fate, ev lease.Written, before *gr
 // knows, so is the rest.
 func (c *checks) believes(g *grant) {
 	item, found := c.w.store.lease(g.shard.id)
+	item.Lease.Hold = g.believed.Lease.Hold // it stands beside the counter
 	if found && !g.orphan() && item.Counter == g.believed.Counter && item.Lease.Owner == g.owner && !item.Equal(g.believed) {
 		c.w.violate("S11 belief", g.shard.id, g.owner, "it believes in %s, the lease is %s", describe(g.believed), describe(item))
 	}

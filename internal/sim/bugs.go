@@ -38,6 +38,7 @@ const (
 	StuckReader
 	StopWithoutRelease
 	ExitOnError
+	NoHolds
 	numBugs
 )
 
@@ -69,6 +70,7 @@ var bugs = [numBugs]struct{ name, breaks string }{
 	StuckReader:        {"a reader stops at an error (kinsumer)", "L5"},
 	StopWithoutRelease: {"a clean stop releases nothing (the Java KCL)", "L6"},
 	ExitOnError:        {"a worker ends when the store does not answer (harlow)", "L7"},
+	NoHolds:            {"workers do not see the holds of operators", "hold"},
 }
 
 // String is the bug in words.
@@ -103,6 +105,8 @@ func (b Bug) misread(w *world, item lease.Item) lease.Item {
 	switch {
 	case b == NoParentGate && item.Key.Kind == lease.KindLease:
 		item.Lease.Root = true
+	case b == NoHolds:
+		item.Lease.Hold = lease.Hold{Version: item.Lease.Hold.Version}
 	case b == GhostHeartbeat && item.Key.Kind == lease.KindWorker && lives(item.Worker.State) && !w.runs(item.Key.Worker):
 		item.Counter += int64(w.now / time.Second)
 	}

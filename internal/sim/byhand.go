@@ -28,6 +28,7 @@ type take struct {
 	owner     string
 	token     int64
 	era, life int
+	hold      string // that stood on the lease
 }
 
 // begins is the take that an epoch began with.

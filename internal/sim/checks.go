@@ -70,6 +70,8 @@ func (c *checks) applied(sender string, wr lease.Write, old lease.Item, found bo
 			c.believers(sh, item)
 		case lease.Delete:
 			c.deleted(sender, sh, old)
+		case lease.SetHold:
+			c.held(sender, sh, old, item)
 		}
 	}
 }
@@ -116,7 +118,7 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 	w, was, is := c.w, old.Lease, item.Lease
 	sh.touched = sender == operator
 	if is.Owner != "" && (is.Owner != was.Owner || is.Checkpoint == was.Checkpoint) {
-		sh.takes = append(sh.takes, take{owner: is.Owner, token: item.Counter, era: sh.byHand.era, life: w.life})
+		sh.takes = append(sh.takes, take{owner: is.Owner, token: item.Counter, era: sh.byHand.era, life: w.life, hold: is.Hold.ID})
 	}
 	if is.Owner != was.Owner {
 		if w.calmSince > 0 && w.now > w.calmSince {
@@ -140,6 +142,10 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 		w.heal.moved(sh, was.Owner, is.Owner)
 	}
 	if is.Checkpoint == was.Checkpoint {
+		return
+	}
+	if sender == operator {
+		c.sought(sh, was, is)
 		return
 	}
 	if was.Owner != sender {

@@ -41,6 +41,7 @@ const (
 	leasesDeleted // some, by hand
 	allDeleted    // all leases, by hand
 	restored      // the table is put back to what it was a while ago
+	held          // an operator's tool puts a lease on hold, and maybe moves its checkpoint, or crashes on the way
 	reshard
 	reshardBurst // children are resharded before anybody has read them
 	numFaults
@@ -50,7 +51,7 @@ var faultNames = [numFaults]string{
 	"late send", "slow call", "lost request", "lost answer", "late write", "stale read", "failed read", "failed write", "store outage",
 	"partition", "crash", "pause", "clean stop", "rolling restart", "failed fetch", "untold children", "false missing",
 	"stale listing", "slow handler", "failed handler", "late ack", "expiry", "retention", "slow worker", "scaled to zero",
-	"foreign write", "foreign item", "foreign attribute", "leases deleted", "all deleted", "restored", "reshard", "reshard burst",
+	"foreign write", "foreign item", "foreign attribute", "leases deleted", "all deleted", "restored", "held", "reshard", "reshard burst",
 }
 
 // String is the fault's name in words.
@@ -178,6 +179,7 @@ func (f *faults) schedule(w *world) {
 	if f.on[restored] {
 		w.copyTable()
 	}
+	f.every(w, held, 20*time.Second, w.operate)
 	f.every(w, foreignAttribute, 10*time.Second, w.plantAttributes)
 	f.every(w, slowWorker, 2*time.Minute, func(rng *rand.Rand) {
 		f.count[slowWorker]++

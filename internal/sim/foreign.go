@@ -84,23 +84,24 @@ func (s *storeModel) storeAttributes(sender string, op lease.Op, item lease.Item
 		h.stored = nil
 		return
 	}
-	now := item.Attributes()
-	if s.w.opt.Bug != WholeItem {
-		for _, name := range lease.AttributeNames(key.Kind) {
+	values := item.Attributes()
+	if s.w.opt.Bug == WholeItem {
+		h.stored = lease.Attributes{}
+	}
+	for _, name := range lease.AttributeNames(op, key.Kind) {
+		if value, there := values[name]; there {
+			h.stored[name] = value
+		} else {
 			delete(h.stored, name)
 		}
-		for name, value := range h.stored {
-			now[name] = value
-		}
 	}
-	h.stored = now
 	for name, value := range unknownAttributes {
 		if !reflect.DeepEqual(h.stored[name], value) {
 			s.w.violate("S15 foreign", key.Shard, sender, "attribute %s of %s was %v and is now %v", name, key, value, h.stored[name])
 			return
 		}
 	}
-	if again, err := lease.DecodeItem(key, now); err != nil || !again.Equal(item) {
+	if again, err := lease.DecodeItem(key, h.stored); err != nil || !again.Equal(item) {
 		s.w.violate("S15 foreign", key.Shard, sender, "%s with unknown attributes reads as %s (%v), written was %s", key, describe(again), err, describe(item))
 	}
 }

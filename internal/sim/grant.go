@@ -44,6 +44,7 @@ type grant struct {
 	checked bool // the first hand-out was looked at
 
 	era, life int               // of the take
+	hold      string            // that stood on the lease at the take
 	looked    int               // records that the checks know to be handed out, or told of
 	believed  lease.Item        // the lease as the member knows it
 	reason    lease.CloseReason // once closed

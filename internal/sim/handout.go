@@ -8,7 +8,7 @@ func (c *checks) opened(g *grant) {
 		c.w.paused(sh)
 	}
 	began := c.w.begins(sh, g.owner, g.token)
-	g.era, g.life = began.era, began.life
+	g.era, g.life, g.hold = began.era, began.life, began.hold
 	if g.orphan() {
 		return
 	}
@@ -60,6 +60,9 @@ func (c *checks) handOut(g *grant, from, to int) {
 		bad("S12 token", "token %d of %s after %d of %s", token, g.owner, sh.lastToken, sh.lastOwner)
 	}
 	sh.lastToken, sh.lastOwner = token, g.owner
+	if hold := item.Lease.Hold; g.hold != "" && hold.ID == g.hold && w.now < sh.heldAt+hold.For*98/100 {
+		bad("hold", "a handler is started in an epoch that began while hold %s stood", hold.ID)
+	}
 	for _, parent := range sh.parents {
 		if parent.endedAt > 0 || parent.trimmed {
 			continue

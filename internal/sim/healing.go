@@ -66,7 +66,7 @@ func (h *healing) watch() {
 	}
 	for _, sh := range w.stream.shards {
 		switch {
-		case !h.ready(sh) || sh.trimmed || sh.byHand.missing && w.now < w.opt.Span+h.slack || h.owned(sh):
+		case !h.ready(sh) || sh.trimmed || w.onHold(sh) || sh.byHand.missing && w.now < w.opt.Span+h.slack || h.owned(sh):
 			sh.idleSince = -1
 		case sh.idleSince < 0:
 			sh.idleSince = w.now

@@ -43,13 +43,14 @@ type shard struct {
 
 	// What the checks know of it.
 	progress
-	horizon     int     // the first record that is not past its retention
-	byHand      byHand  // what was done to its lease
-	takes       []take  // that the store has applied
-	lastToken   int64   // of the newest epoch that handed out
-	lastOwner   string  // of it
-	opened      []int64 // tokens granted
-	cleanToken  int64   // of the newest epoch that was given back with nothing in flight
+	horizon     int           // the first record that is not past its retention
+	heldAt      time.Duration // an operator's hold was put on its lease
+	byHand      byHand        // what was done to its lease
+	takes       []take        // that the store has applied
+	lastToken   int64         // of the newest epoch that handed out
+	lastOwner   string        // of it
+	opened      []int64       // tokens granted
+	cleanToken  int64         // of the newest epoch that was given back with nothing in flight
 	cleanIndex  int
 	idleSince   time.Duration // ready and without a live owner; -1 if not
 	leftAt      time.Duration // its owner crashed or was asked to stop; -1 if not since

@@ -67,9 +67,9 @@ func (s *storeModel) write(sender string, w lease.Write) (lease.Item, error) {
 		s.w.heal.conflict(sender, w)
 		return lease.Item{}, &lease.ConflictError{Item: old, Found: found}
 	}
-	item := applied.Item
-	if w.Op == lease.Delete {
-		item = lease.Item{}
+	var item lease.Item
+	if w.Op != lease.Delete {
+		item = applied.Apply(old)
 	}
 	s.w.mix(2 + uint64(item.Counter))
 	if s.w.opt.Bug.loses(w) {
@@ -82,7 +82,7 @@ func (s *storeModel) write(sender string, w lease.Write) (lease.Item, error) {
 	}
 	s.w.heal.written(sender, w)
 	s.w.check.applied(sender, w, old, found, item)
-	return item, nil
+	return s.w.opt.Bug.misread(s.w, item), nil
 }
 
 // keep makes this the truth about an item.

@@ -35,6 +35,7 @@ type Result struct {
 	Repeats   int // of these, not for the first time
 	Takes     int // leases that got an owner
 	Moves     []Move
+	Skipped   int // records that an operator's seek passed over
 	Lost      int // records that passed their retention unread, as was told
 	Untold    int // gaps at the beginning of a shard, of which no reader can know
 	Records   int

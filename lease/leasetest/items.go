@@ -23,6 +23,7 @@ func RandomItem(r *rand.Rand, key lease.Key) lease.Item {
 			Parents:       randomNames(r, 2),
 			Children:      randomNames(r, 2),
 			Root:          r.IntN(2) == 0,
+			Hold:          RandomHold(r, r.Int64N(4)),
 		}
 		if r.IntN(2) == 0 {
 			item.Lease.HashRange = lease.HashRange{Start: "0", End: "340282366920938463463374607431768211455"}
@@ -41,6 +42,19 @@ func RandomItem(r *rand.Rand, key lease.Key) lease.Item {
 		}
 	}
 	return item
+}
+
+// RandomHold returns a hold with this version, in all the shapes that a store has to keep.
+func RandomHold(r *rand.Rand, version int64) lease.Hold {
+	if version == 0 || r.IntN(3) == 0 {
+		return lease.Hold{Version: version}
+	}
+	return lease.Hold{
+		Version: version,
+		ID:      oneOf(r, "t1", "anna@host/1 k3"),
+		Reason:  oneOf(r, "", "berta: \u4e16 <&>\"\\", strings.Repeat("r", 256)),
+		For:     oneOf(r, time.Millisecond, 90*time.Second, lease.MaxHold),
+	}
 }
 
 func oneOf[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }

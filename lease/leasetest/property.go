@@ -41,7 +41,7 @@ func (c *check) likeAMap(r *rand.Rand) {
 		key := oneOf(r, keys...)
 		stands, found := model[key]
 		w := lease.Write{
-			Op:      oneOf(r, lease.Create, lease.Update, lease.Update, lease.Delete),
+			Op:      oneOf(r, lease.Create, lease.Update, lease.Update, lease.Delete, lease.SetHold),
 			Item:    RandomItem(r, key),
 			Counter: stands.Counter,
 			Owner:   stands.Lease.Owner,
@@ -54,10 +54,15 @@ func (c *check) likeAMap(r *rand.Rand) {
 				w.Owner = oneOf(r, "", "anna", "berta@host/1")
 			}
 		}
-		if w.Op == lease.Update {
+		switch {
+		case w.Op == lease.Update:
 			w.Item.Counter = w.Counter + 1
+		case w.Op == lease.SetHold && key.Kind != lease.KindLease:
+			continue
+		case w.Op == lease.SetHold:
+			w.Item.Lease.Hold = RandomHold(r, stands.Lease.Hold.Version+oneOf[int64](r, 1, 1, 1, 2))
 		}
-		_, err := oneOf(r, handles...).Write(c.ctx, c.group, w)
+		written, err := oneOf(r, handles...).Write(c.ctx, c.group, w)
 		switch {
 		case !w.Applies(stands, found):
 			want := &stands
@@ -71,8 +76,10 @@ func (c *check) likeAMap(r *rand.Rand) {
 			c.fail("%s of %s: %v, want success", w.Op, key, err)
 		case w.Op == lease.Delete:
 			delete(model, key)
+		case !written.Equal(w.Apply(stands)):
+			c.fail("%s of %s returned\n\t%+v, want\n\t%+v", w.Op, key, written, w.Apply(stands))
 		default:
-			model[key] = w.Item
+			model[key] = w.Apply(stands)
 		}
 		c.wantModel(oneOf(r, handles...), keys, model)
 	}

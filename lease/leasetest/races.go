@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/leatstream/leat/lease"
 )
@@ -25,6 +26,9 @@ func raceCases() []testCase {
 		{"NoUpdateIsLost", true,
 			"Each write that succeeds raises the counter by one, and none is overwritten: the counter ends at the number of successes.",
 			runNoneLost},
+		{"HoldsBesideUpdates", true,
+			"Holds and updates of one lease at one time are never in each other's way: each is refused only by its own kind, and none is lost.",
+			runHoldsBesideUpdates},
 	}
 }
 
@@ -137,5 +141,33 @@ func runNoneLost(c *check) {
 	last, err := c.store.Get(c.ctx, c.group, item.Key)
 	if err != nil || last.Counter != racers*each {
 		c.fail("the counter is %d (%v) after %d writes that succeeded", last.Counter, err, racers*each)
+	}
+}
+
+func runHoldsBesideUpdates(c *check) {
+	const each = 20
+	item := c.must(create(owned("anna")))
+	c.race(func(worker string, s lease.Store) error {
+		stands := item
+		for range each {
+			var w lease.Write
+			switch worker { // one of each kind, so that none may be refused
+			case "worker-0":
+				w = update(stands, stands)
+			case "worker-1":
+				w = lease.PutHold(stands, lease.Hold{ID: worker, For: time.Second})
+			default:
+				return nil
+			}
+			var err error
+			if stands, err = s.Write(c.ctx, c.group, w); err != nil {
+				return fmt.Errorf("%s of %s: %w, want success", w.Op, w.Item.Key, err)
+			}
+		}
+		return nil
+	})
+	last, err := c.store.Get(c.ctx, c.group, item.Key)
+	if err != nil || last.Counter != each || last.Lease.Hold.Version != each {
+		c.fail("counter %d, hold %+v (%v) after %d updates and as many holds", last.Counter, last.Lease.Hold, err, each)
 	}
 }

@@ -2,6 +2,7 @@ package leasetest
 
 import (
 	"errors"
+	"time"
 
 	"github.com/leatstream/leat/lease"
 )
@@ -85,7 +86,7 @@ func storeCases(second, absent, gone bool) []testCase {
 func foreignCases(plant bool) []testCase {
 	return []testCase{
 		{"UnknownAttributesSurvive", plant,
-			"Attributes that leat does not know stay as they are through every Update: a later leat, a KCL or a person has put them there.",
+			"Attributes that leat does not know stay as they are through every Update and SetHold: a later leat, a KCL or a person has put them there.",
 			func(c *check) {
 				for _, key := range []lease.Key{owned("").Key, lease.WorkerKey("anna"), lease.ControlKey()} {
 					item := c.must(create(blank(key)))
@@ -93,6 +94,9 @@ func foreignCases(plant bool) []testCase {
 					c.stands(key, &item)
 					for range 3 {
 						item = c.must(update(item, item))
+					}
+					if key.Kind == lease.KindLease {
+						c.must(lease.PutHold(item, lease.Hold{ID: "t1", For: time.Minute}))
 					}
 					if value, found := c.suite.Peek(c.T, c.store, c.group, key, "colour"); !found || value != "green" {
 						c.fail("the planted attribute of %s is %q (found %t) after three updates", key, value, found)

@@ -71,6 +71,7 @@ func (s Suite) Run(t *testing.T) {
 	plant := s.Plant != nil && s.Peek != nil
 	var cases []testCase
 	cases = append(cases, writeCases()...)
+	cases = append(cases, holdCases()...)
 	cases = append(cases, readCases()...)
 	cases = append(cases, raceCases()...)
 	cases = append(cases, propertyCases()...)
@@ -138,7 +139,7 @@ func (c *check) must(w lease.Write) lease.Item {
 	if err != nil {
 		c.fail("%s of %s (counter %d, owner %q): %v, want success", w.Op, w.Item.Key, w.Counter, w.Owner, err)
 	}
-	if w.Op != lease.Delete && !item.Equal(w.Item) {
+	if w.Op != lease.Delete && !w.Landed(item, true) {
 		c.fail("%s of %s returned\n\t%+v, want the item as written,\n\t%+v", w.Op, w.Item.Key, item, w.Item)
 	}
 	return item

@@ -80,6 +80,35 @@ var bugs = map[string]struct {
 		}
 		return s.Write(ctx, g, w)
 	})},
+	"update writes the hold": {"UpdateKeepsHold", writer(func(s lease.Store, ctx context.Context, g string, w lease.Write) (lease.Item, error) {
+		item, err := s.Write(ctx, g, w)
+		if h := item.Lease.Hold; err == nil && w.Op == lease.Update && h != w.Item.Lease.Hold {
+			erase := lease.PutHold(item, w.Item.Lease.Hold)
+			return s.Write(ctx, g, erase)
+		}
+		return item, err
+	})},
+	"hold raises the counter": {"HoldBesideCounter", writer(func(s lease.Store, ctx context.Context, g string, w lease.Write) (lease.Item, error) {
+		item, err := s.Write(ctx, g, w)
+		if err == nil && w.Op == lease.SetHold {
+			raised := lease.Write{Op: lease.Update, Item: item, Counter: item.Counter, Owner: item.Lease.Owner}
+			raised.Item.Counter++
+			return s.Write(ctx, g, raised)
+		}
+		return item, err
+	})},
+	"hold on the counter": {"HoldBesideCounter", writer(func(s lease.Store, ctx context.Context, g string, w lease.Write) (lease.Item, error) {
+		if stands, err := s.Get(ctx, g, w.Item.Key); err == nil && w.Op == lease.SetHold && stands.Counter != w.Counter {
+			return lease.Item{}, &lease.ConflictError{Item: stands, Found: true}
+		}
+		return s.Write(ctx, g, w)
+	})},
+	"a hold's version is not checked": {"HoldOnItsVersion", writer(func(s lease.Store, ctx context.Context, g string, w lease.Write) (lease.Item, error) {
+		if stands, err := s.Get(ctx, g, w.Item.Key); err == nil && w.Op == lease.SetHold {
+			w.Item.Lease.Hold.Version = stands.Lease.Hold.Version + 1
+		}
+		return s.Write(ctx, g, w)
+	})},
 	"groups share items": {"GroupsApart", func(s lease.Store) lease.Store { return lowered{s} }},
 	"leases by prefix":   {"LeasesOnlyOfTheStream", func(s lease.Store) lease.Store { return prefixed{s} }},
 	"first page only":    {"LeasesOfManyPages", func(s lease.Store) lease.Store { return clipped{s} }},

@@ -158,17 +158,19 @@ func value(raw json.RawMessage) any {
 	return foreign(raw)
 }
 
-// with returns a copy of a in which every attribute that this kind of item can have is as in item;
-// the others stay.
-func (a attributes) with(item lease.Item) (attributes, error) {
+// with returns a copy of a in which every attribute that w writes is as in w; the others stay.
+func (a attributes) with(w lease.Write) (attributes, error) {
 	out := make(attributes, len(a))
 	for name, raw := range a {
 		out[name] = raw
 	}
-	for _, name := range lease.AttributeNames(item.Key.Kind) {
-		delete(out, name)
-	}
-	for name, v := range item.Attributes() {
+	values := w.Item.Attributes()
+	for _, name := range lease.AttributeNames(w.Op, w.Item.Key.Kind) {
+		v, ok := values[name]
+		if !ok {
+			delete(out, name)
+			continue
+		}
 		raw, err := rawValue(v)
 		if err != nil {
 			return nil, fmt.Errorf("attribute %s: %w", name, err)

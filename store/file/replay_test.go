@@ -78,7 +78,10 @@ func TestLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.SampledFrom([]lease.Key{testKey, lease.WorkerKey("a/b\n<&>\u4e16"), lease.ControlKey()}).Draw(t, "key")
 		item := leasetest.RandomItem(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), key)
-		raw, err := attributes{"colour": json.RawMessage(`{"Z":[1]}`)}.with(item)
+		raw, err := attributes{"colour": json.RawMessage(`{"Z":[1]}`)}.with(lease.Write{Op: lease.Create, Item: item})
+		if err == nil {
+			raw, err = raw.with(lease.Write{Op: lease.SetHold, Item: item})
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

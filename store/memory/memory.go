@@ -127,20 +127,21 @@ func (s *Store) Write(ctx context.Context, name string, w lease.Write) (lease.It
 	if !w.Applies(stands, item != nil) {
 		return lease.Item{}, &lease.ConflictError{Item: stands, Found: item != nil}
 	}
-	switch w.Op {
-	case lease.Create:
-		if g == nil {
-			g = &group{items: make(map[lease.Key]*lease.Item), leases: make(map[string][]*lease.Item)}
-			s.groups[name] = g
-		}
-		g.insert(w.Item)
-	case lease.Update:
-		*item = w.Item
-	case lease.Delete:
+	if w.Op == lease.Delete {
 		g.remove(w.Item.Key)
 		return lease.Item{}, nil
 	}
-	return w.Item, nil
+	written := w.Apply(stands)
+	if item != nil {
+		*item = written
+		return written, nil
+	}
+	if g == nil {
+		g = &group{items: make(map[lease.Key]*lease.Item), leases: make(map[string][]*lease.Item)}
+		s.groups[name] = g
+	}
+	g.insert(written)
+	return written, nil
 }
 
 func (g *group) insert(item lease.Item) {

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package deadletter
+
+// syncDir does nothing: these systems have no call for it.
+func syncDir(string) error { return nil }

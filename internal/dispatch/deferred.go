@@ -1,0 +1,116 @@
+package dispatch
+
+import (
+	"context"
+)
+
+// turnContext is the context of one call of the handler, through which it may defer its ack.
+type turnContext struct {
+	context.Context
+	lane   *Lane
+	turn   *turn
+	cancel context.CancelFunc // of the handler's time-out; nil if there is none
+
+	// Guarded by Lane.mu.
+	state    ackState
+	returned bool  // the handler has
+	err      error // the deferred ack's, if it came before the handler returned
+}
+
+type ackState uint8
+
+const (
+	direct   ackState = iota // the handler's result is the ack
+	deferred                 // it comes from elsewhere
+	settled                  // it came
+)
+
+type turnKey struct{}
+
+// Value implements context.Context.
+func (c *turnContext) Value(key any) any {
+	if key == (turnKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// contexts makes the contexts of a worker's calls, many at once: each is used for one call only, so that a
+// handler that keeps it reaches no other call's ack.
+type contexts []turnContext
+
+const contextsAtOnce = 64
+
+func (s *contexts) take(l *Lane, t *turn) *turnContext {
+	if len(*s) == 0 {
+		*s = make([]turnContext, contextsAtOnce)
+	}
+	c := &(*s)[0]
+	*s = (*s)[1:]
+	c.Context, c.lane, c.turn = l.ctx, l, t
+	if l.cfg.Timeout > 0 {
+		c.Context, c.cancel = context.WithTimeoutCause(l.ctx, l.cfg.Timeout, ErrHandlerTimeout)
+	}
+	return c
+}
+
+// end frees what the context holds.
+func (c *turnContext) end() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+// Defer lets the ack of the call whose context ctx is come from elsewhere. It returns nil if ctx is not one of
+// a handler's call, or the handler has returned.
+func Defer(ctx context.Context) func(error) {
+	c, ok := ctx.Value(turnKey{}).(*turnContext)
+	if !ok {
+		return nil
+	}
+	c.lane.mu.Lock()
+	defer c.lane.mu.Unlock()
+	if c.returned {
+		return nil
+	}
+	if c.state == direct {
+		c.state, c.turn.context = deferred, c
+	}
+	return c.ack
+}
+
+// ack is the deferred result of the handler. Only the first one counts.
+func (c *turnContext) ack(err error) {
+	l := c.lane
+	l.mu.Lock()
+	if c.state != deferred {
+		l.mu.Unlock()
+		return
+	}
+	c.state = settled
+	if !c.returned {
+		c.err = err
+		l.mu.Unlock()
+		return
+	}
+	after := l.settle(c.turn, err)
+	l.wake()
+	l.mu.Unlock()
+	c.end()
+	l.carryOut(after)
+}
+
+// result is the handler's, once it has returned: what it returned, or what it deferred. If that has not come,
+// the turn stays out. The caller holds the lock.
+func (c *turnContext) result(err error) (_ error, waits bool) {
+	c.returned = true
+	switch {
+	case err != nil: // also of a handler that has deferred: it failed after all
+		c.state = settled
+	case c.state == deferred:
+		return nil, true
+	default:
+		err = c.err
+	}
+	return err, false
+}
