@@ -71,17 +71,17 @@ func (c *checks) concluded(p *process, m *lease.Member, f *fate, ev lease.Writte
 			c.w.violate("S10 outcome", "", p.id, "its heartbeat landed, its answer was lost, and it gave up")
 		}
 	case key.Kind == lease.KindLease && key.Stream == c.w.cfg.Stream && wr.Op == lease.Update && p.member == m:
-		c.heldConcluded(p, f, ev, before, repeated, lost)
+		c.heldConcluded(p, f, ev, stands, before, repeated, lost)
 	}
 }
 
-func (c *checks) heldConcluded(p *process, f *fate, ev lease.Written, before *grant, repeated, lost bool) {
+func (c *checks) heldConcluded(p *process, f *fate, ev lease.Written, stands lease.Item, before *grant, repeated, lost bool) {
 	wr, shard := f.write, f.write.Item.Key.Shard
 	now := p.grantOf(shard)
 	keeps := wr.Item.Lease.Owner == p.id
 	if lost {
 		switch {
-		case before == nil && keeps && (now == nil || now.token != wr.Item.Counter) && !p.stopping:
+		case before == nil && keeps && (now == nil || now.token != wr.Item.Counter) && !p.stopping && stands.Lease.Hold.ID == "":
 			c.w.violate("S10 outcome", shard, p.id, "its take landed, its answer was lost, and no epoch began with token %d", wr.Item.Counter)
 		case before != nil && keeps && before.closed:
 			c.w.violate("S10 outcome", shard, p.id, "its checkpoint landed, its answer was lost, and it gave the lease up (%v)", before.reason)

@@ -44,7 +44,7 @@ func (w *world) begins(sh *shard, owner string, token int64) take {
 // changed notes that a lease was changed by hand: what the checks knew of its epochs counts no more.
 func (sh *shard) changed(at, grace time.Duration, deleted bool) {
 	sh.byHand = byHand{era: sh.byHand.era + 1, at: at, grace: grace, deleted: deleted, missing: deleted}
-	sh.opened, sh.lastToken, sh.cleanToken, sh.leftAt, sh.touched = nil, 0, -1, -1, false
+	sh.opened, sh.lastToken, sh.sought, sh.cleanToken, sh.leftAt, sh.touched = nil, 0, 0, -1, -1, false
 }
 
 // touch is what an operator does who sets a lease's item to what it is.

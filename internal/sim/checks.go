@@ -145,7 +145,7 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 		return
 	}
 	if sender == operator {
-		c.sought(sh, was, is)
+		c.sought(sh, item.Counter, was, is)
 		return
 	}
 	if was.Owner != sender {

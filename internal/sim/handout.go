@@ -33,7 +33,7 @@ func (c *checks) closed(g *grant, reason lease.CloseReason) {
 	if c.w.paused != nil {
 		c.w.paused(g.shard)
 	}
-	if reason == lease.CloseReleased && g.clean && !g.orphan() {
+	if reason == lease.CloseReleased && g.clean && !g.orphan() && g.token > g.shard.sought {
 		g.shard.cleanToken, g.shard.cleanIndex = g.token, g.handed
 	}
 }

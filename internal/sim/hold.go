@@ -128,19 +128,20 @@ func (c *checks) held(sender string, sh *shard, old, item lease.Item) {
 }
 
 // sought accounts for an operator's seek: it alone may move a checkpoint back. What it passes over counts as handled.
-func (c *checks) sought(sh *shard, was, is lease.Lease) {
+func (c *checks) sought(sh *shard, counter int64, was, is lease.Lease) {
 	w := c.w
 	if was.Owner != "" {
 		w.violate("S4 fencing", sh.id, operator, "the checkpoint of a lease that %s owns is moved", was.Owner)
 	}
 	upTo := sh.index(is.Checkpoint)
 	for i := sh.checkpoint; i < upTo; i++ {
-		if r := &sh.records[i]; !r.settled() {
-			r.acked, r.finished, r.life = true, true, w.life
+		r := &sh.records[i]
+		if !r.settled() {
 			w.res.Skipped++
 		}
+		r.acked, r.finished, r.life = true, true, w.life
 	}
-	sh.checkpoint, sh.cleanToken = upTo, -1
+	sh.checkpoint, sh.sought, sh.cleanToken = upTo, counter, -1
 	sh.everRoot, sh.everBegun = sh.everRoot || is.Root, sh.everBegun || is.Checkpoint.Begun()
 }
 

@@ -44,6 +44,7 @@ type shard struct {
 	// What the checks know of it.
 	progress
 	horizon     int           // the first record that is not past its retention
+	sought      int64         // counter at an operator's last seek
 	heldAt      time.Duration // an operator's hold was put on its lease
 	byHand      byHand        // what was done to its lease
 	takes       []take        // that the store has applied
