@@ -220,7 +220,7 @@ func (m *Member) missed(s Shard) {
 // root or has begun, since then it was finished, or lies before the group's start.
 //
 // A parent that is neither listed nor has a lease is past its retention. Who its ancestors were is not known any
-// more: so the shard waits for every lease that is unfinished and not listed either.
+// more: so the shard waits for every lease of its keys that is unfinished and not listed either.
 func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
 	past := map[string]bool{}
 	var pass func(shard string)
@@ -237,10 +237,13 @@ func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
 			pass(shard)
 		}
 	}
-	expiring := false
-	for shard, l := range leases {
-		_, there := listed[shard]
-		expiring = expiring || !there && !l.Checkpoint.IsShardEnd()
+	expiring := func(keys HashRange) bool {
+		for shard, l := range leases {
+			if _, there := listed[shard]; !there && !l.Checkpoint.IsShardEnd() && l.HashRange.overlaps(keys) {
+				return true
+			}
+		}
+		return false
 	}
 	var missing []Shard
 	for _, id := range slices.Sorted(maps.Keys(listed)) {
@@ -252,7 +255,7 @@ func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
 				return !l.Checkpoint.IsShardEnd()
 			}
 			if _, there := listed[p]; !there {
-				return expiring
+				return expiring(listed[id].HashRange)
 			}
 			return !past[p]
 		})

@@ -182,7 +182,7 @@ func (m *Member) open(v *viewed) bool {
 			m.wantAll = m.wantAll || m.now.Sub(m.listAt) >= m.cfg.Relist // it may be gone since
 			return false
 		}
-		if childListed && m.expiring() {
+		if childListed && m.expiring(l.HashRange) {
 			m.wantAll = m.wantAll || m.now.Sub(m.listAt) >= m.cfg.Relist
 			return false
 		}
@@ -190,10 +190,10 @@ func (m *Member) open(v *viewed) bool {
 	return true
 }
 
-// expiring says whether there is an unfinished lease of a shard that the stream lists no longer.
-func (m *Member) expiring() bool {
+// expiring says whether there is an unfinished lease of a shard with some of these keys that the stream lists no longer.
+func (m *Member) expiring(keys HashRange) bool {
 	for shard, v := range m.view {
-		if _, there := m.listed[shard]; !there && v.ended == 0 {
+		if _, there := m.listed[shard]; !there && v.ended == 0 && v.item.Lease.HashRange.overlaps(keys) {
 			return true
 		}
 	}

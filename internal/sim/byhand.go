@@ -74,7 +74,7 @@ func (w *world) deleteLeases(rng *rand.Rand, all bool) bool {
 		if !all && (!found || rng.IntN(len(w.stream.shards)) > 1) {
 			continue
 		}
-		struck = true
+		struck, w.deleted = true, true
 		w.store.keep(lease.LeaseKey(w.cfg.Stream, sh.id), lease.Item{}, false)
 		w.store.drop(sh.id)
 		w.note(sh.id, "", "its lease is deleted by hand")

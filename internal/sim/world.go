@@ -72,6 +72,7 @@ type world struct {
 	incarnation int
 	stopped     bool
 	life        int                        // how often the group has lost its memory
+	deleted     bool                       // a lease was, by hand: the ancestors of a first lease may then be read from their horizon
 	copies      []snapshot                 // of the table
 	restores    int                        // of a copy
 	final       map[string]bool            // workers that were fenced or have left, whatever a restored table says
