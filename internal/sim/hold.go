@@ -122,6 +122,7 @@ func (c *checks) held(sender string, sh *shard, old, item lease.Item) {
 	case sender == operator:
 	case is.ID != "":
 		w.violate("hold", sh.id, sender, "a worker puts a hold on a lease")
+	case w.now < sh.byHand.at+w.cfg.Relist && sh.byHand.era > 0: // versions went back
 	case w.now < sh.heldAt+was.For*98/100:
 		w.violate("hold", sh.id, sender, "hold %s is removed after %v, though it lasts %v", was.ID, w.now-sh.heldAt, was.For)
 	}
