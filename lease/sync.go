@@ -167,6 +167,11 @@ func (m *Member) onListed(e Listed) {
 	}
 	if !asked.All {
 		m.roots = byID
+		if m.remake {
+			for _, id := range slices.Sorted(maps.Keys(byID)) {
+				m.missed(byID[id])
+			}
+		}
 		return
 	}
 	m.listed, m.listBegun, m.listAt = byID, m.listAskedAt, m.listAskedTime
@@ -196,7 +201,6 @@ func (m *Member) audit() {
 		switch {
 		case !before[s.ID] || m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()]:
 		case len(leases) == 0:
-			m.missed(s)
 			m.remake, m.roots = true, nil // there is no telling where the group began but by its start
 		default:
 			m.missed(s)

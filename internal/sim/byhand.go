@@ -128,21 +128,21 @@ func (w *world) copyTable() {
 	w.after(copyEvery, "copy", w.copyTable)
 }
 
-// restore puts an older copy of the table in its place (F12). Meanwhile nobody is served.
+// restore puts an older copy of the table in its place (F12). It is another table: whoever runs is refused from then
+// on, until somebody starts him anew.
 func (w *world) restore(rng *rand.Rand) bool {
 	if len(w.copies) < 2 {
 		return false
 	}
 	c := w.copies[rng.IntN(len(w.copies)-1)] // the newest one may be as the table is
 	w.note("", "", "the table is restored as of %v", c.at)
-	w.faults.storeOut = outageState{until: w.now + between(rng, maxStale, 4*maxStale), mode: refuses}
+	w.store.id++
 	w.life++
 	w.restores++
 	for _, list := range [][]*history{w.store.members, w.store.leases} {
 		for _, h := range list {
 			item, found := c.items[h.key]
-			w.store.keep(h.key, item, found)
-			h.stored = nil
+			h.versions, h.stored = []version{{since: w.now, item: item, found: found}}, nil
 		}
 	}
 	for i, sh := range w.stream.shards {
@@ -162,5 +162,13 @@ func (w *world) restore(rng *rand.Rand) bool {
 		sh.byHand.missing = existed && !sh.everCreated
 	}
 	w.copies = nil
+	for _, h := range w.hosts {
+		w.after(between(rng, 0, 20*time.Second), "restart", func() {
+			if p := h.process; p != nil && p.storeID != w.store.id {
+				h.end()
+			}
+			h.boot()
+		})
+	}
 	return true
 }

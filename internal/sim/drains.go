@@ -34,7 +34,7 @@ func (w *world) watchGrants(p *process) {
 	for _, g := range p.grants {
 		switch {
 		case g.drainedBy == 0:
-		case w.now < hindered || g.readEnd || g.shard.trimmed: // what ends has to wait for its children's leases
+		case w.now < hindered || p.storeID != w.store.id || g.readEnd || g.shard.trimmed: // what ends has to wait for its children's leases
 			g.drainedBy = max(g.drainedBy, w.now+drainLimit)
 		case w.now > g.drainedBy:
 			w.violate("L4 drains", g.shard.id, g.owner, "the drain hangs; handler running %v, drained %v", g.running, g.drained)

@@ -31,9 +31,22 @@ func (s *streamModel) expireBelow(sh *shard, horizon int) {
 		sh.records[i].expired = true
 	}
 	sh.horizon = max(sh.horizon, horizon)
-	if _, found := s.w.store.lease(sh.id); !found && sh.byHand.missing {
+	if _, found := s.w.store.lease(sh.id); !found && (sh.byHand.missing || s.w.forgot()) {
 		s.w.check.told(sh, horizon) // whoever deleted the lease of unread records was asked whether he was sure
 	}
+}
+
+// forgot says whether all leases were deleted by hand, and none is made again.
+func (w *world) forgot() bool {
+	if !w.deleted {
+		return false
+	}
+	for _, sh := range w.stream.shards {
+		if _, found := w.store.lease(sh.id); found {
+			return false
+		}
+	}
+	return true
 }
 
 // expireShard makes the group too late for the oldest shard that it has not finished.

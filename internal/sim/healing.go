@@ -66,7 +66,7 @@ func (h *healing) watch() {
 	}
 	for _, sh := range w.stream.shards {
 		switch {
-		case !h.ready(sh) || sh.trimmed || w.onHold(sh) || sh.byHand.missing && w.now < w.opt.Span+h.slack || h.owned(sh):
+		case !h.ready(sh) || sh.trimmed || w.onHold(sh) || h.waits(sh) || h.owned(sh):
 			sh.idleSince = -1
 		case sh.idleSince < 0:
 			sh.idleSince = w.now
@@ -82,6 +82,15 @@ func (h *healing) watch() {
 		}
 	}
 	w.after(time.Second, "watch", h.watch)
+}
+
+// waits says whether the shard's lease, or that of a parent, was deleted by hand and has to be made again first.
+func (h *healing) waits(sh *shard) bool {
+	missing := sh.byHand.missing
+	for _, p := range sh.parents {
+		missing = missing || p.byHand.missing
+	}
+	return missing && h.w.now < h.w.opt.Span+h.slack
 }
 
 // ready says whether the shard is one that somebody should own now.
