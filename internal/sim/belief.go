@@ -8,17 +8,26 @@ import "github.com/leatstream/leat/lease"
 type fate struct {
 	write   lease.Write
 	applied int
-	era     int // of the lease, and of the table, when it was first tried
+	era     int // of the lease, when it was applied
+}
+
+// landed notes that the store has applied the write. After its lease was deleted by hand it may apply again.
+func (f *fate) landed(w *world) {
+	era := w.restores
+	if sh := w.stream.byID[f.write.Item.Key.Shard]; sh != nil {
+		era += sh.byHand.era
+	}
+	if f.era != era {
+		f.applied, f.era = 0, era
+	}
+	f.applied++
 }
 
 // fateOf is the fate of the write that an attempt belongs to: a repetition is the same write.
 func (p *process) fateOf(w lease.Write) *fate {
-	f, era := p.fates[w.Item.Key], p.w.restores
-	if sh := p.w.stream.byID[w.Item.Key.Shard]; sh != nil {
-		era += sh.byHand.era
-	}
-	if f == nil || f.era != era || f.write.Op != w.Op || f.write.Counter != w.Counter || !f.write.Item.Equal(w.Item) {
-		f = &fate{write: w, era: era}
+	f := p.fates[w.Item.Key]
+	if f == nil || f.write.Op != w.Op || f.write.Counter != w.Counter || !f.write.Item.Equal(w.Item) {
+		f = &fate{write: w}
 		p.fates[w.Item.Key] = f
 	}
 	return f

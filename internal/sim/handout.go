@@ -122,7 +122,7 @@ func (c *checks) handOutRecord(g *grant, from, i int, bad func(invariant, format
 		at := k.records[r.n-2]
 		prev := &at.shard.records[at.index]
 		together := at.shard == g.shard && at.index >= from // one handler gets both, in order
-		handled := prev.finished && (prev.life == g.life || prev.expired) || prev.skipped
+		handled := prev.finished && (prev.life == g.life || prev.expired || !at.shard.everCreated) || prev.skipped
 		if !handled && !together && prev.expired {
 			c.noGap(at.shard, g.owner, at.index, at.index+1)
 			handled = true

@@ -85,7 +85,7 @@ func (p *process) write(m *lease.Member, f *fate) {
 			p.w.store.write(id, w)
 		}
 		if written, err = p.w.store.write(id, w); err == nil {
-			f.applied++
+			f.landed(p.w)
 		}
 		return err
 	}, func(err error) {
