@@ -33,11 +33,14 @@ var mayImport = map[string]struct {
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
 	"internal/sim":      {of: []string{"lease", "internal/dispatch", "store/memory"}},
 	"local":             {of: []string{"sdk"}},
+	"internal/node":     {},
 	"":                  {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch", "internal/engine", "sdk"}},
 	"deadletter":        {of: []string{"", "sdk"}},
 	"internal/demo":     {of: []string{"", "lease", "local", "store/file", "sdk"}},
 	"examples/smallest": {of: []string{"", "store/file"}},
-	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/demo", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag"}},
+	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/demo", "cmd/leat/internal/screen", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"}},
+	"cmd/leat/internal/screen": {of: []string{"internal/demo", "charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
+		"github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term"}},
 }
 
 // linkedOnlyTo are the packages whose users must get nothing into their binaries but the standard

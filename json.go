@@ -24,7 +24,7 @@ type jsonRecord struct {
 // arrivalTime (RFC 3339, UTC, milliseconds), and either data, if that is valid UTF-8, or dataBase64;
 // subSequenceNumber only of a record out of an aggregated one, explicitHashKey only where it is known. More fields may
 // come; these stay.
-func (r *Record) MarshalJSON() ([]byte, error) {
+func (r Record) MarshalJSON() ([]byte, error) {
 	line := jsonRecord{
 		Stream: r.Stream, Shard: r.Shard, SequenceNumber: r.SequenceNumber,
 		PartitionKey: r.PartitionKey, ExplicitHashKey: r.ExplicitHashKey,

@@ -66,6 +66,25 @@ func TestJoinBalances(t *testing.T) {
 	}
 }
 
+// A worker that joins while leases rest cannot know which: it still gets its share at once, of those that
+// do not. So in a rolling restart nobody waits for a minute.
+func TestNewcomerAmongRestingLeases(t *testing.T) {
+	g := newGroup(t, shards(10)...)
+	for i := range 5 {
+		g.join(fmt.Sprintf("w%d", i))
+	}
+	g.pass(10 * time.Second)
+	for i := range 10 {
+		g.step(g.workers[i], lease.Stop{})
+		g.pass(2 * time.Second)
+		newcomer := g.join(fmt.Sprintf("w%d", i+5))
+		g.pass(10 * time.Second)
+		if least, most, _ := g.spread(); least != 2 || most != 2 {
+			t.Errorf("round %d: the newcomer has %d shards, the others from %d to %d, want 2 each", i, len(newcomer.open), least, most)
+		}
+	}
+}
+
 // A lease that was moved for balance rests for a minute, whoever joins.
 func TestMovedLeaseRests(t *testing.T) {
 	g := newGroup(t, shards(4)...)

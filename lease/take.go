@@ -60,7 +60,7 @@ func (m *Member) take() {
 		candidates = append(candidates, c)
 	}
 	if len(free) == 0 && clear && m.leasesLast >= m.changedAt.Add(echoPause) {
-		m.balance(Balance(owned, candidates))
+		m.balance(Balance(owned, candidates), owned)
 	}
 	elsewhere := false
 	for shard, id := range Share(free, candidates) {

@@ -7,7 +7,8 @@
 // In process there is no socket: a call runs in the goroutine that makes it, so
 // the server, the SDK and the code under test fit in one testing/synctest
 // bubble and hours of retention pass in milliseconds. Serve and ListenAndServe
-// offer the same server on a port, over HTTP/1.1 and unencrypted HTTP/2.
+// offer the same server on a port, over HTTP/1.1 and unencrypted HTTP/2. Load
+// fills it with streams and records, past all quotas.
 //
 // # What is real
 //
@@ -16,7 +17,9 @@
 // split, merge and are forgotten after the retention; iterators and page tokens
 // expire; read and write quotas hold per shard, including the debt after a
 // 10 MiB answer; errors carry the service's types, HTTP status and, where it is
-// known, its wording. Everything is measured on Config.Now.
+// known, its wording. Everything is measured on Config.Now. The tests make the
+// same calls to another emulator, npm's kinesis-local, and list each difference
+// with its reason.
 //
 // The operations: CreateStream, DeleteStream, DescribeStream,
 // DescribeStreamSummary, DescribeLimits, ListStreams, ListShards; PutRecord,

@@ -151,17 +151,25 @@ func (r faultRule) fault() (Fault, error) {
 func decodeStrictly(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	err := decoder.Decode(into)
-	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
-		return fmt.Errorf("%s: a JSON %s cannot be its value", wrong.Field, wrong.Value)
+	if err := decoder.Decode(into); err != nil {
+		return jsonProblem(err)
 	}
-	switch {
-	case errors.Is(err, io.EOF):
-		return errors.New("there is no JSON value")
-	case err != nil:
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	case decoder.More():
+	if decoder.More() {
 		return errors.New("more than one JSON value")
 	}
 	return nil
+}
+
+// jsonProblem is an error of encoding/json for a person: it begins with the member's name, where it is about one.
+func jsonProblem(err error) error {
+	wrong := (*json.UnmarshalTypeError)(nil)
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("there is no JSON value")
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fmt.Errorf("%s: a JSON %s cannot be its value", wrong.Field, wrong.Value)
+	case wrong != nil:
+		return fmt.Errorf("is a JSON %s, not an object", wrong.Value)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 }

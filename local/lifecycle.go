@@ -20,6 +20,10 @@ const (
 	// onDemandShards is what a new on-demand stream starts with (AWS, "Choose
 	// the right mode": 4 MB/s of writes, hence four shards).
 	onDemandShards = 4
+
+	// The bounds of a stream's largest record (API reference, CreateStream).
+	leastRecordSizeKiB = 1024
+	mostRecordSizeKiB  = 10240
 )
 
 type streamMode struct {
@@ -40,9 +44,9 @@ func (s *Server) createStream(r *createStreamRequest) (*none, error) {
 	var v violations
 	v.required(r.StreamName, "streamName")
 	v.matches(r.StreamName, "streamName", namePattern)
-	v.atMost(r.StreamName, "streamName", 128)
+	v.atMost(r.StreamName, "streamName", maxStreamName)
 	v.between(r.ShardCount, "shardCount", 1, math.MaxInt32)
-	v.between(r.MaxRecordSizeInKiB, "maxRecordSizeInKiB", 1024, 10240)
+	v.between(r.MaxRecordSizeInKiB, "maxRecordSizeInKiB", leastRecordSizeKiB, mostRecordSizeKiB)
 	mode := provisioned
 	if r.StreamModeDetails != nil {
 		mode = r.StreamModeDetails.StreamMode

@@ -13,6 +13,8 @@ const (
 	// maxDataBytes is the model's bound of a record's data, whatever the stream
 	// allows (API reference, PutRecord).
 	maxDataBytes = 10 << 20
+
+	maxPartitionKey = 256 // characters (API reference, PutRecord)
 )
 
 type putRecordRequest struct {
@@ -144,7 +146,7 @@ func (e *putEntry) check(v *violations, at string) {
 	v.want(n <= maxDataBytes, fmt.Sprintf("java.nio.HeapByteBuffer[pos=0 lim=%d cap=%d]", n, n), at+"data",
 		fmt.Sprintf("Member must have length less than or equal to %d", maxDataBytes))
 	v.required(e.PartitionKey, at+"partitionKey")
-	v.atMost(e.PartitionKey, at+"partitionKey", 256)
+	v.atMost(e.PartitionKey, at+"partitionKey", maxPartitionKey)
 	v.matches(e.ExplicitHashKey, at+"explicitHashKey", hashKeyPattern)
 }
 

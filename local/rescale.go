@@ -39,8 +39,8 @@ func (s *Server) updateShardCount(r *updateShardCountRequest) (*updateShardCount
 		return nil, err
 	}
 	now, current, count := s.now(), len(m.routes), int(*r.TargetShardCount)
-	// The API page tells the bounds, not the error; LimitExceededException is what
-	// other emulators answer (kinesalite, kinesis-mock).
+	// The API page tells the bounds and not the error. The message is the service's;
+	// its type is what floci answers, where kinesis-local has InvalidArgumentException.
 	switch {
 	case count > 2*current:
 		return nil, limitExceeded("UpdateShardCount cannot scale up over double your current open shard count. "+

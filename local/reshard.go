@@ -61,11 +61,9 @@ func (s *Server) mergeShards(r *mergeShardsRequest) (*none, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The service wants the one with the lower keys first (kinesalite's tests, which ran against it, too).
 	low, high := parents[0], parents[1]
-	if high.start.less(low.start) {
-		low, high = high, low
-	}
-	if low == high || low.end.next() != high.start {
+	if low.end == lastHashKey || low.end.next() != high.start {
 		return nil, invalidArgument("Shards %s and %s in stream %s under account %s "+
 			"are not an adjacent pair of shards eligible for merging",
 			r.ShardToMerge, r.AdjacentShardToMerge, m.name, s.config.Account)
@@ -98,11 +96,13 @@ func (s *Server) toReshard(operation string, t target, ids ...string) (*stream, 
 		if h == nil {
 			return nil, nil, notFound("Could not find shard %s in stream %s under account %s.", id, m.name, s.config.Account)
 		}
+		shards = append(shards, h)
+	}
+	for _, h := range shards {
 		if !h.open() {
 			return nil, nil, invalidArgument("Shard %s in stream %s under account %s has already been merged or split, "+
-				"and thus is not eligible for merging or splitting.", id, m.name, s.config.Account)
+				"and thus is not eligible for merging or splitting.", h.id, m.name, s.config.Account)
 		}
-		shards = append(shards, h)
 	}
 	return m, shards, nil
 }

@@ -130,14 +130,14 @@ func TestFamily(t *testing.T) {
 	f := start(t, local.Config{})
 	f.create("s", 1)
 	f.split("s", "shardId-000000000000", half)
-	f.merge("s", "shardId-000000000002", "shardId-000000000001")
+	f.merge("s", "shardId-000000000001", "shardId-000000000002")
 	shards := f.list(&kinesis.ListShardsInput{StreamName: aws.String("s")})
 	parent, low, high, merged := shards[0], shards[1], shards[2], shards[3]
 
 	if parent.ParentShardId != nil || *low.ParentShardId != *parent.ShardId || *high.ParentShardId != *parent.ShardId {
 		t.Errorf("parents of the split: %v %v %v", parent.ParentShardId, low.ParentShardId, high.ParentShardId)
 	}
-	if *merged.ParentShardId != *high.ShardId || *merged.AdjacentParentShardId != *low.ShardId {
+	if *merged.ParentShardId != *low.ShardId || *merged.AdjacentParentShardId != *high.ShardId {
 		t.Errorf("parents of the merge: %v %v", *merged.ParentShardId, *merged.AdjacentParentShardId)
 	}
 	if *low.HashKeyRange.EndingHashKey != "170141183460469231731687303715884105727" || *high.HashKeyRange.StartingHashKey != half {
@@ -195,6 +195,7 @@ func TestReshardRefusals(t *testing.T) {
 		"split on demand":            {split("demand", "shardId-000000000000", "5"), "ValidationException"},
 		"split beyond the limit":     {split("s", "shardId-000000000003", "500"), "LimitExceededException"},
 		"merge of last and first":    {merge("s", "shardId-000000000002", "shardId-000000000003"), "InvalidArgumentException"},
+		"merge the wrong way round":  {merge("s", "shardId-000000000004", "shardId-000000000003"), "InvalidArgumentException"},
 		"merge of strangers":         {merge("s", "shardId-000000000003", "shardId-000000000002"), "InvalidArgumentException"},
 		"merge with itself":          {merge("s", "shardId-000000000003", "shardId-000000000003"), "InvalidArgumentException"},
 		"merge with a closed shard":  {merge("s", "shardId-000000000000", "shardId-000000000001"), "InvalidArgumentException"},

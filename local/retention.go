@@ -48,6 +48,10 @@ func (s *Server) setRetention(r *retentionRequest, allowed func(old, hours time.
 	if err := v.err(); err != nil {
 		return nil, err
 	}
+	m, err := s.find(r.target, s.now())
+	if err != nil {
+		return nil, err
+	}
 	hours := *r.RetentionPeriodHours
 	switch {
 	case hours < leastRetention:
@@ -56,10 +60,6 @@ func (s *Server) setRetention(r *retentionRequest, allowed func(old, hours time.
 	case hours > mostRetention:
 		return nil, invalidArgument("Maximum allowed retention period is %d hours. Requested retention period (%d hours) is too long.",
 			mostRetention, hours)
-	}
-	m, err := s.find(r.target, s.now())
-	if err != nil {
-		return nil, err
 	}
 	if m.status != active {
 		return nil, s.notActive(m)

@@ -66,6 +66,9 @@ func (m *stream) shard(id string) *shard {
 	return nil
 }
 
+// maxStreamName is the longest name of a stream, in characters (API reference, CreateStream).
+const maxStreamName = 128
+
 // target names the stream that a request is about, by name, ARN or both.
 type target struct {
 	StreamName string
@@ -74,7 +77,7 @@ type target struct {
 
 func (t target) check(v *violations) {
 	v.matches(t.StreamName, "streamName", namePattern)
-	v.atMost(t.StreamName, "streamName", 128)
+	v.atMost(t.StreamName, "streamName", maxStreamName)
 	v.matches(t.StreamARN, "streamARN", arnPattern)
 }
 

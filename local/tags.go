@@ -40,15 +40,23 @@ func checkTagKey(v *violations, key, member string) {
 	v.atMost(key, member, maxTagKey)
 }
 
+// checkTagText checks the characters of keys and values.
+func checkTagText(texts ...string) error {
+	for _, text := range texts {
+		if !tagPattern.re.MatchString(text) {
+			return invalidArgument("Some tags contain invalid characters. " +
+				"Valid characters: Unicode letters, digits, white space, _ . : / = + - @.")
+		}
+	}
+	return nil
+}
+
 // tag adds tags to a stream, all or none.
 func (s *Server) tag(m *stream, tags map[string]string) error {
 	count := len(m.tags)
 	for key, value := range tags {
-		for _, text := range []string{key, value} {
-			if !tagPattern.re.MatchString(text) {
-				return invalidArgument("Some tags contain invalid characters. " +
-					"Valid characters: Unicode letters, digits, white space, _ . : / = + - @.")
-			}
+		if err := checkTagText(key, value); err != nil {
+			return err
 		}
 		// AWS, "Tag restrictions": the prefix is reserved.
 		if strings.HasPrefix(strings.ToLower(key), "aws:") {
@@ -68,6 +76,16 @@ func (s *Server) tag(m *stream, tags map[string]string) error {
 	return nil
 }
 
+// findTaggable is find for changes of tags, which only an active stream takes
+// (CreateStream's API page).
+func (s *Server) findTaggable(t target) (*stream, error) {
+	m, err := s.find(t, s.now())
+	if err == nil && m.status != active {
+		err = s.notActive(m)
+	}
+	return m, err
+}
+
 type addTagsToStreamRequest struct {
 	target
 	Tags map[string]string
@@ -81,7 +99,7 @@ func (s *Server) addTagsToStream(r *addTagsToStreamRequest) (*none, error) {
 	if err := v.err(); err != nil {
 		return nil, err
 	}
-	m, err := s.find(r.target, s.now())
+	m, err := s.findTaggable(r.target)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +127,11 @@ func (s *Server) removeTagsFromStream(r *removeTagsFromStreamRequest) (*none, er
 	if err := v.err(); err != nil {
 		return nil, err
 	}
-	m, err := s.find(r.target, s.now())
+	m, err := s.findTaggable(r.target)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkTagText(r.TagKeys...); err != nil {
 		return nil, err
 	}
 	for _, key := range r.TagKeys {

@@ -3,6 +3,8 @@ package local_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
@@ -104,4 +106,39 @@ func TestTagRefusals(t *testing.T) {
 	if got := code(err); got != "ResourceNotFoundException" {
 		t.Errorf("tagging no stream: %s", got)
 	}
+}
+
+// TestTagsOfAStreamThatChanges: tags can be given to a stream that is created, and are told at once; they
+// change only while it is active.
+func TestTagsOfAStreamThatChanges(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := start(t, local.Config{Transition: time.Minute})
+		_, err := f.client.CreateStream(t.Context(), &kinesis.CreateStreamInput{
+			StreamName: aws.String("s"), ShardCount: aws.Int32(1), Tags: map[string]string{"team": "mill"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := func() [2]string {
+			_, add := f.client.AddTagsToStream(t.Context(), &kinesis.AddTagsToStreamInput{
+				StreamName: aws.String("s"), Tags: map[string]string{"env": "test"}})
+			_, remove := f.client.RemoveTagsFromStream(t.Context(), &kinesis.RemoveTagsFromStreamInput{
+				StreamName: aws.String("s"), TagKeys: []string{"team"}})
+			return [2]string{code(add), code(remove)}
+		}
+		tags := func() string {
+			out, err := f.client.ListTagsForStream(t.Context(), &kinesis.ListTagsForStreamInput{StreamName: aws.String("s")})
+			if err != nil || len(out.Tags) != 1 {
+				t.Fatalf("%v, %v", out, err)
+			}
+			return *out.Tags[0].Key
+		}
+		if got := change(); got != [2]string{"ResourceInUseException", "ResourceInUseException"} || tags() != "team" {
+			t.Errorf("while it is created: %q, the tag is %s", got, tags())
+		}
+		time.Sleep(time.Minute)
+		if got := change(); got != [2]string{"<nil>", "<nil>"} || tags() != "env" {
+			t.Errorf("once it is active: %q, the tag is %s", got, tags())
+		}
+	})
 }

@@ -1,5 +1,6 @@
 // Command leat reads and writes Amazon Kinesis streams.
 //
+//	leat demo    show a group of workers that loses nothing
 //	leat local   serve an in-memory Kinesis on this machine
 //	leat put     write lines to a stream as records
 //	leat tail    print the records of a stream
@@ -15,7 +16,8 @@
 // where there is advice, a second line "leat: hint: ". The wording of messages is no contract.
 //
 // The exit codes are those of leat help exit-codes: 0 all went well, 1 failed, 2 wrong usage, 3 stream
-// or shard not found, 4 access denied or no credentials, 130 and 143 interrupted by SIGINT and SIGTERM.
+// or shard not found, 4 access denied or no credentials, 130 and 143 interrupted by SIGINT and SIGTERM, 141
+// the program behind tail --group has ended.
 //
 // JSON objects stand on one line each and may get more fields. Consumers should ignore those that they
 // do not know.

@@ -22,6 +22,7 @@ const (
 	exitNotFound = 3
 	exitDenied   = 4
 	exitSignal   = 128 // plus the signal's number
+	exitPipe     = exitSignal + int(syscall.SIGPIPE)
 )
 
 func exitCodes() *cobra.Command {
@@ -31,7 +32,8 @@ func exitCodes() *cobra.Command {
 		Long: `Exit codes of leat:
 
     0  all went well. Also: the reader of the pipe behind stdout had enough
-       and closed it. For local also: SIGINT or SIGTERM, its usual end.
+       and closed it (with tail --group that is 141). For local also: SIGINT
+       or SIGTERM, its usual end.
     1  failed: the service, the network, the disk or the input. put says on
        stderr how many records were put before.
     2  wrong usage: the message names the flag or argument. Nothing was done.
@@ -40,6 +42,8 @@ func exitCodes() *cobra.Command {
   130  interrupted by SIGINT (Ctrl-C), 143 by SIGTERM. tail has written every
        record that it told of; put has ended the request that was under way
        and says how many records were put. A second signal ends at once.
+  141  the program behind tail --group has ended: what it had not dealt with
+       comes again with the next start.
 
 A full disk or a closed stdout is 1 (or 0, see above), never a silent loss.`,
 	}
@@ -90,6 +94,8 @@ func exitCode(err error) int {
 		return exitNotFound
 	case errors.Is(err, errNoCredentials), denied[apiCode(err)]:
 		return exitDenied
+	case errors.Is(err, errProgramGone):
+		return exitPipe
 	}
 	return exitFailed
 }

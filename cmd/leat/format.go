@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -14,41 +11,10 @@ import (
 // writer appends a record to an output, in one format. It keeps nothing of the record.
 type writer func(out []byte, r *leat.Record) []byte
 
-// jsonRecord is the JSON of leat tail, one record a line: a contract, see doc.go.
-type jsonRecord struct {
-	Stream            string  `json:"stream"`
-	Shard             string  `json:"shard"`
-	SequenceNumber    string  `json:"sequenceNumber"`
-	SubSequenceNumber *int64  `json:"subSequenceNumber,omitempty"` // only for records out of an aggregated one
-	PartitionKey      string  `json:"partitionKey"`
-	ExplicitHashKey   string  `json:"explicitHashKey,omitempty"`
-	ArrivalTime       string  `json:"arrivalTime"`
-	Data              *string `json:"data,omitempty"`       // if it is valid UTF-8
-	DataBase64        *string `json:"dataBase64,omitempty"` // if it is not
-}
-
-// writeJSON is the writer of JSON lines.
+// writeJSON is the writer of JSON lines: a contract, see doc.go.
 func writeJSON(out []byte, r *leat.Record) []byte {
-	line := jsonRecord{
-		Stream: r.Stream, Shard: r.Shard, SequenceNumber: r.SequenceNumber,
-		PartitionKey: r.PartitionKey, ExplicitHashKey: r.ExplicitHashKey,
-		ArrivalTime: arrival(r),
-	}
-	if r.Aggregated {
-		line.SubSequenceNumber = &r.SubSequenceNumber
-	}
-	if utf8.Valid(r.Data) {
-		text := string(r.Data)
-		line.Data = &text
-	} else {
-		text := base64.StdEncoding.EncodeToString(r.Data)
-		line.DataBase64 = &text
-	}
-	buffer := bytes.NewBuffer(out)
-	encoder := json.NewEncoder(buffer)
-	encoder.SetEscapeHTML(false)
-	encoder.Encode(line) // of strings and a number, into memory: it cannot fail
-	return buffer.Bytes()
+	line, _ := r.MarshalJSON() // of strings and a number: it cannot fail
+	return append(append(out, line...), '\n')
 }
 
 // arrival is the time of a record as people and JSON get it: RFC 3339, UTC, milliseconds.

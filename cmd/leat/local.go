@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ func (p *program) local() *cobra.Command {
 		host        string
 		port        uint16
 		streams     []string
+		files       []string
 		unlimited   bool
 		allowRemote bool
 	)
@@ -28,6 +30,16 @@ func (p *program) local() *cobra.Command {
 records live in memory and are gone when it ends. It has the limits of the
 service (per shard: 1 MiB and 1,000 records a second in, 2 MiB and 5 calls a
 second out), and no access control: anybody who reaches the port may do anything.
+
+--load fills it first, from a file of JSON objects, one a line: the output of
+leat tail as it is. A line with partitionKey is a record; data (or dataBase64) is
+its data, explicitHashKey and arrivalTime are optional. It goes to its stream, by
+its key, behind the lines before it; it gets a sequence number of its own, and
+keeps its arrival time if that is within the stream's retention. Any other line
+creates a stream, of one shard if it does not say else:
+  {"stream": "orders", "shards": 4, "retentionHours": 48, "maxRecordSizeKiB": 2048}
+A stream that no line and no --stream creates gets one shard. With a line that is
+wrong nothing is served.
 
 The endpoint is printed to stdout, once it answers. leat finds it by
 LEAT_ENDPOINT, every AWS SDK by AWS_ENDPOINT_URL_KINESIS.
@@ -40,6 +52,8 @@ same seed chooses the same calls.`,
 		Example: `  leat local
   leat local --stream orders:4 --stream clicks:1
   leat local --port 0                  # any free port
+  leat tail orders --from -1h --to now > orders.ndjson
+  leat local --stream orders:4 --load orders.ndjson
   curl http://127.0.0.1:4567/_leat/faults \
     -d '{"seed": 1, "rules": [{"kind": "throttle", "op": "PutRecords", "share": 0.2}]}'`,
 		Args: cobra.NoArgs,
@@ -51,6 +65,11 @@ same seed chooses the same calls.`,
 			server := local.New(local.Config{Unlimited: unlimited})
 			for _, s := range streams {
 				if err := createLocal(cmd.Context(), server, s); err != nil {
+					return err
+				}
+			}
+			for _, file := range files {
+				if err := p.load(cmd.Context(), server, file); err != nil {
 					return err
 				}
 			}
@@ -72,6 +91,7 @@ same seed chooses the same calls.`,
 	f.Uint16Var(&port, "port", 4567, "TCP `PORT`; 0 takes a free one")
 	f.StringVar(&host, "host", "127.0.0.1", "`ADDRESS` to listen on")
 	f.StringArrayVar(&streams, "stream", nil, "create a stream `NAME:SHARDS` (1 shard without a number); may be repeated")
+	f.StringArrayVar(&files, "load", nil, "begin with the streams and records of `FILE`, - for stdin; may be repeated")
 	f.BoolVar(&unlimited, "unlimited", false, "without the quotas of reads and writes")
 	f.BoolVar(&allowRemote, "allow-remote", false, "allow a --host that other machines can reach")
 	return cmd
@@ -92,6 +112,31 @@ func createLocal(ctx context.Context, server *local.Server, flag string) error {
 		return usagef("--stream: creating %q: %w", flag, err)
 	}
 	return nil
+}
+
+// load fills the server with a file of a --load flag.
+func (p *program) load(ctx context.Context, server *local.Server, file string) error {
+	source := p.stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return usagef("--load: %w", err)
+		}
+		defer f.Close()
+		source = f
+	}
+	// In the background, since a read of stdin cannot be interrupted.
+	loaded := make(chan error, 1)
+	go func() { loaded <- server.Load(source) }()
+	select {
+	case err := <-loaded:
+		if err != nil {
+			return fmt.Errorf("--load: %s: %w", file, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func createInput(name string, shards int32) *kinesis.CreateStreamInput {

@@ -68,7 +68,10 @@ environment, shared files or role.`,
 	root.SetIn(p.stdin)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
-	root.AddCommand(p.demo(), p.demoWorker(), p.local(), p.put(), p.tail(), p.version(), exitCodes())
+	put, tail := p.put(), p.tail()
+	put.ValidArgsFunction = completeStream(cobra.ShellCompDirectiveDefault)
+	tail.ValidArgsFunction = completeStream(cobra.ShellCompDirectiveNoFileComp)
+	root.AddCommand(p.demo(), p.demoWorker(), p.local(), put, tail, p.version(), exitCodes())
 	root.SetHelpCommand(helpCommand(root))
 	return root
 }

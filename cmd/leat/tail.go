@@ -16,6 +16,8 @@ type tailFlags struct {
 	connection
 	from, to, shard, format string
 	most                    int
+
+	group, store, start, worker string // of a member of a group
 }
 
 func (p *program) tail() *cobra.Command {
@@ -24,8 +26,9 @@ func (p *program) tail() *cobra.Command {
 		Use:   "tail STREAM",
 		Short: "Print the records of a stream",
 		Long: `Print the records of a stream, by default from now on and until interrupted.
-It uses no consumer group and stores nothing. Records of one partition key come
-in order, also where shards were split or merged; shards are read side by side.
+It uses no consumer group and stores nothing, but with --group. Records of one
+partition key come in order, also where shards were split or merged; shards are
+read side by side.
 
 Each record is a line of JSON:
   stream, shard, sequenceNumber, partitionKey, arrivalTime (RFC 3339, UTC),
@@ -46,13 +49,31 @@ itself.
 to it. Times are those of arrival, by the service's clock.
 
 When the reader of a pipe behind stdout closes it, as head does, tail ends by
-itself with exit code 0 (at once on Linux, elsewhere with the next record).`,
+itself with exit code 0 (at once on Linux, elsewhere with the next record).
+
+With --group it is a member of a consumer group, for "tail --group g | program".
+Members with the same group and --store share the shards, and one that starts
+again goes on where the group stands. --store is a folder on this machine; leases
+in DynamoDB come later. A record is acknowledged only when the program has taken
+it out of the pipe, and then taken more or lived on for half a second. When the
+program ends, so does tail, with exit code 141, and what is not acknowledged
+comes again. So a program that deals with each line before it reads on loses
+nothing, unless it dies over the last lines that it took after more than half a
+second. SIGINT and SIGTERM drain: what was written is waited for, up to 20 s.
+Where stdout is no pipe, and on systems other than Linux, taken means written.`,
 		Example: `  leat tail orders
   leat tail orders --from -1h --to now | jq -r .data
   leat tail orders --from trim -n 10 --format '%t %k %s\n'
-  leat tail orders --shard shardId-000000000000 --from @4959...`,
+  leat tail orders --shard shardId-000000000000 --from @4959...
+  leat tail orders --group billing --store /var/lib/billing | ./charge`,
 		Args: exactly("STREAM"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(cmd); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("group") {
+				return p.runGroup(cmd.Context(), args[0], &flags)
+			}
 			return p.runTail(cmd.Context(), args[0], &flags)
 		},
 	}
@@ -63,7 +84,37 @@ itself with exit code 0 (at once on Linux, elsewhere with the next record).`,
 	f.IntVarP(&flags.most, "max", "n", 0, "end after `N` records (default: no limit)")
 	f.StringVar(&flags.shard, "shard", "", "read only the shard with this `ID`")
 	f.StringVarP(&flags.format, "format", "f", "", "print each record by `FORMAT` (default: JSON lines)")
+	f.StringVar(&flags.group, "group", "", "be a member of the consumer group `NAME`, and go on where it stands")
+	f.StringVar(&flags.store, "store", "", "with --group: the `FOLDER` of its leases")
+	f.StringVar(&flags.start, "start", "trim", "with --group: where a new group begins: trim, latest or a `TIME`")
+	f.StringVar(&flags.worker, "worker", "", "with --group: `NAME` of this member (default: the host's)")
 	return cmd
+}
+
+// check finds flags that do not go together.
+func (f *tailFlags) check(cmd *cobra.Command) error {
+	others, why := []string{"store", "start", "worker"}, "needs --group"
+	if cmd.Flags().Changed("group") {
+		others, why = []string{"from", "to", "shard", "max"}, "not together with --group"
+	}
+	for _, name := range others {
+		if cmd.Flags().Changed(name) {
+			return usagef("--%s: %s", name, why)
+		}
+	}
+	return nil
+}
+
+// writer is how records are printed.
+func (f *tailFlags) writer() (writer, error) {
+	if f.format == "" {
+		return writeJSON, nil
+	}
+	write, err := parseFormat(f.format)
+	if err != nil {
+		return nil, usagef("--format: %w", err)
+	}
+	return write, nil
 }
 
 // config reads the flags.
@@ -80,11 +131,8 @@ func (f *tailFlags) config(stream string, now time.Time) (cfg leat.TailConfig, w
 	if f.most < 0 {
 		return cfg, nil, usagef("--max: %d is negative", f.most)
 	}
-	write = writeJSON
-	if f.format != "" {
-		if write, err = parseFormat(f.format); err != nil {
-			return cfg, nil, usagef("--format: %w", err)
-		}
+	if write, err = f.writer(); err != nil {
+		return cfg, nil, err
 	}
 	if err := f.resolve(); err != nil {
 		return cfg, nil, err

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,24 +22,31 @@ import (
 
 // Demo is one run of the demo.
 type Demo struct {
-	Quick bool
-	Out   io.Writer
+	Quick   bool // one round instead of three
+	Rolling bool // another story: every worker of a group is restarted, one after the other
+	Out     io.Writer
+
 	// Command returns the arguments, program first, that start a worker process.
 	Command func(Worker) []string
+
+	// Watch is shown the run about ten times a second, from one goroutine. Nil is nobody.
+	Watch func(State)
 }
 
-// Bounds of a run. A step that takes longer than patience has failed.
+// A step that takes longer than patience has failed.
 const (
-	shards      = 4
-	workers     = 3
-	quickRounds = 1
-	fullRounds  = 3
-	patience    = 20 * time.Second
-	calmTime    = 3 * time.Second
+	patience = 20 * time.Second
+	calmTime = 3 * time.Second
 
 	// sharePatience is longer: what was moved for balance rests for a minute.
 	sharePatience = 90 * time.Second
 )
+
+// stage is what a story begins with.
+type stage struct {
+	shards, workers int
+	keys            int // of each network: see feed
+}
 
 // ErrBroken says that a promise did not hold: records lost, out of order, or repeated without need.
 var ErrBroken = errors.New("a promise was broken")
@@ -48,55 +54,69 @@ var ErrBroken = errors.New("a promise was broken")
 // run is the state of one run.
 type run struct {
 	Demo
+	stage
 	began    time.Time
 	group    *group
 	producer *producer
 	client   *kinesis.Client
 	deaths   []death
-	pauses   []time.Duration
+	pauses   []pause
+	verdict  verdict
+	calls    []handled // all of them, once the story is over
+	scene    scene
+	besides
+}
+
+// pause is how long a shard stood still after a signal to its owner: until the next handler start.
+type pause struct {
+	shard string
+	took  time.Duration
 }
 
 // Run runs the demo. It ends by itself, leaves no process behind, and removes its folder unless
 // something failed.
 func (d Demo) Run(ctx context.Context) error {
-	rounds := fullRounds
-	if d.Quick {
-		rounds = quickRounds
+	if d.Rolling {
+		return d.rolling(ctx)
 	}
-	var longest time.Duration
-	v, err := d.play(ctx, func(ctx context.Context, r *run) error {
+	rounds := 3
+	if d.Quick {
+		rounds = 1
+	}
+	r, err := d.play(ctx, stage{shards: 4, workers: 3, keys: 1}, func(ctx context.Context, r *run) error {
 		if err := r.join(ctx); err != nil {
 			return err
 		}
-		for range rounds {
+		for n := range rounds {
+			r.scene.round(n+1, rounds)
 			if err := r.round(ctx); err != nil {
 				return err
 			}
 		}
-		longest = slices.Max(r.pauses)
 		return nil
 	})
-	if err == nil {
-		fmt.Fprintf(d.Out, "%d records, %d lost, %d out of order, %d repeated, longest pause %.1f s\n",
-			v.Records, v.Lost, v.OutOfOrder, v.Repeated, longest.Seconds())
-		if !v.ok() {
-			err = ErrBroken
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	longest := slices.MaxFunc(r.pauses, func(a, b pause) int { return cmp.Compare(a.took, b.took) })
+	fmt.Fprintf(d.Out, "%s, longest pause %.1f s\n", r.verdict, longest.took.Seconds())
+	if !r.verdict.ok() {
+		return ErrBroken
+	}
+	return nil
 }
 
 // play sets the stage, lets the act happen to a group at work, and judges what the handlers did.
-func (d Demo) play(ctx context.Context, act func(context.Context, *run) error) (v verdict, err error) {
-	ctx, cancel := context.WithCancel(ctx)
+func (d Demo) play(parent context.Context, on stage, act func(context.Context, *run) error) (r *run, err error) {
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	r := &run{Demo: d, began: time.Now()}
+	r = &run{Demo: d, stage: on, began: time.Now(), besides: besides{end: cancel}}
 	dir, err := os.MkdirTemp("", "leat-demo-")
 	if err != nil {
-		return v, err
+		return r, err
 	}
 	defer func() {
-		if err == nil && v.ok() || ctx.Err() != nil {
+		if err == nil && r.verdict.ok() || parent.Err() != nil {
 			os.RemoveAll(dir) //nolint:errcheck // a temporary folder
 		} else {
 			r.say("leases, workers' logs and what the handlers wrote are kept in %s", dir)
@@ -106,47 +126,59 @@ func (d Demo) play(ctx context.Context, act func(context.Context, *run) error) (
 	server := local.New(local.Config{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return v, fmt.Errorf("listening on loopback: %w", err)
+		return r, fmt.Errorf("listening on loopback: %w", err)
 	}
-	var background sync.WaitGroup
-	defer background.Wait()
+	defer r.wait()
 	defer cancel()
-	background.Go(func() { server.Serve(ctx, listener) }) //nolint:errcheck // a demo without it fails by itself
+	r.beside(func() { server.Serve(ctx, listener) }) //nolint:errcheck // a demo without it fails by itself
 	r.client = kinesis.NewFromConfig(server.AWSConfig())
-	feed, err := newFeed()
+	feed, err := newFeed(on.keys)
 	if err != nil {
-		return v, err
+		return r, err
 	}
 	r.producer = &producer{client: r.client, feed: feed}
 	r.group = &group{command: d.Command, endpoint: "http://" + listener.Addr().String(), dir: dir}
 	r.group.store = file.New(r.group.storeDir())
 	if _, err := r.group.store.Open(ctx, true); err != nil {
-		return v, fmt.Errorf("opening the lease store: %w", err)
+		return r, fmt.Errorf("opening the lease store: %w", err)
 	}
 	defer r.group.end()
-	background.Go(func() { r.group.follow(ctx) })
-	if err := r.story(ctx, act); err != nil {
-		return v, err
+	r.beside(func() { r.group.follow(ctx) })
+	if err := r.createStream(ctx); err != nil {
+		return r, err
 	}
-	return r.judge()
+	if d.Watch != nil {
+		r.beside(func() { r.watch(ctx) })
+	}
+	if err := r.story(ctx, act); err != nil {
+		return r, err
+	}
+	return r, r.judge()
+}
+
+func (r *run) createStream(ctx context.Context) error {
+	_, err := r.client.CreateStream(ctx, &kinesis.CreateStreamInput{
+		StreamName: aws.String(streamName), ShardCount: aws.Int32(int32(r.shards)),
+	})
+	if err != nil {
+		return fmt.Errorf("creating the stream: %w", err)
+	}
+	r.say("an embedded Kinesis serves stream %q with %d shards at %s", streamName, r.shards, r.group.endpoint)
+	return nil
 }
 
 // story is what happens, step by step.
 func (r *run) story(ctx context.Context, act func(context.Context, *run) error) error {
-	_, err := r.client.CreateStream(ctx, &kinesis.CreateStreamInput{StreamName: aws.String(streamName), ShardCount: aws.Int32(shards)})
-	if err != nil {
-		return fmt.Errorf("creating the stream: %w", err)
-	}
-	r.say("an embedded Kinesis serves stream %q with %d shards at %s", streamName, shards, r.group.endpoint)
-	for range workers {
-		if err := r.startWorker(); err != nil {
+	r.scene.doing("%d workers start", r.workers)
+	for range r.workers {
+		if _, err := r.startWorker(); err != nil {
 			return err
 		}
 	}
 	producing, stopProducing := context.WithCancel(ctx)
 	defer stopProducing()
 	produced := make(chan error, 1)
-	go func() { produced <- r.producer.run(producing) }()
+	r.beside(func() { produced <- r.producer.run(producing) })
 	r.say("%d earthquake reports a second go in, keyed by network", perSecond)
 	if err := r.awaitStarts(ctx, time.Now(), "", r.openIDs); err != nil {
 		return err
@@ -155,258 +187,28 @@ func (r *run) story(ctx context.Context, act func(context.Context, *run) error) 
 		return err
 	}
 	stopProducing()
-	if err := <-produced; err != nil {
-		return err
+	select {
+	case err := <-produced:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	return r.finish(ctx)
 }
 
-// calm lets the group run for a while, so that each step meets it at work.
-func (r *run) calm(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(calmTime):
-	}
-}
-
-// round kills a worker, splits a shard, merges two, and stops a worker cleanly.
-func (r *run) round(ctx context.Context) error {
-	r.calm(ctx)
-	if err := r.endBusiest(ctx, syscall.SIGKILL); err != nil {
-		return err
-	}
-	r.calm(ctx)
-	if err := r.startWorker(); err != nil {
-		return err
-	}
-	if err := r.reshard(ctx, func(open []openShard) (string, error) {
-		parent, err := split(ctx, r.client, open)
-		return "split " + parent, err
-	}); err != nil {
-		return err
-	}
-	r.calm(ctx)
-	if err := r.reshard(ctx, func(open []openShard) (string, error) {
-		a, b, err := merge(ctx, r.client, open)
-		return fmt.Sprintf("merged %s and %s", a, b), err
-	}); err != nil {
-		return err
-	}
-	r.calm(ctx)
-	if err := r.endBusiest(ctx, syscall.SIGTERM); err != nil {
-		return err
-	}
-	r.calm(ctx)
-	return r.startWorker()
-}
-
-func (r *run) startWorker() error {
-	p, err := r.group.start()
-	if err == nil {
-		r.say("started worker %s (process %d)", p.name, p.cmd.Process.Pid)
-	}
-	return err
-}
-
-// join starts one more worker, which gets its share from live ones.
-func (r *run) join(ctx context.Context) error {
-	if err := r.startWorker(); err != nil {
-		return err
-	}
-	return r.awaitShare(ctx, r.group.workers[len(r.group.workers)-1])
-}
-
-// endBusiest ends the worker with the most shards.
-func (r *run) endBusiest(ctx context.Context, signal syscall.Signal) error {
-	items, err := r.group.leases(ctx)
-	if err != nil {
-		return err
-	}
-	return r.end(ctx, r.group.busiest(items), signal)
-}
-
-// end ends a worker with a signal, and waits until every shard that it held is handled by another.
-func (r *run) end(ctx context.Context, p *process, signal syscall.Signal) error {
-	items, err := r.group.leases(ctx)
-	if err != nil {
-		return err
-	}
-	at := time.Now()
-	if err := p.cmd.Process.Signal(signal); err != nil {
-		return fmt.Errorf("ending worker %s: %w", p.name, err)
-	}
-	verb := "stopped worker %s cleanly (SIGTERM)"
-	if signal == syscall.SIGKILL {
-		verb = "killed worker %s (SIGKILL)"
-		<-p.done
-		// It writes no more. Where its checkpoints stand now is where others go on.
-		if items, err = r.group.leases(ctx); err != nil {
-			return err
-		}
-		r.deaths = append(r.deaths, death{worker: p.name, checkpoints: owned(items, p.name)})
-	}
-	held := owned(items, p.name)
-	r.say(verb+", which held %s", p.name, join(held))
-	if err := r.awaitStarts(ctx, at, p.name, func(context.Context) ([]string, error) {
-		return slices.Sorted(maps.Keys(held)), nil
-	}); err != nil {
-		return err
-	}
-	if signal == syscall.SIGTERM {
-		return r.exited(p)
-	}
-	return nil
-}
-
-// exited waits for a worker that was asked to stop; it has to end well.
-func (r *run) exited(p *process) error {
-	select {
-	case <-p.done:
-	case <-time.After(patience):
-		return fmt.Errorf("worker %s did not stop within %v", p.name, patience)
-	}
-	if p.err != nil {
-		return fmt.Errorf("worker %s stopped with %w", p.name, p.err)
-	}
-	return nil
-}
-
-// reshard changes the stream and waits until the new shards are handled.
-func (r *run) reshard(ctx context.Context, change func([]openShard) (string, error)) error {
-	open, err := openShards(ctx, r.client, r.producer.feed.keys())
-	if err != nil {
-		return err
-	}
-	what, err := change(open)
-	if err != nil {
-		return err
-	}
-	r.say("%s", what)
-	return r.awaitStarts(ctx, time.Now(), "", func(ctx context.Context) ([]string, error) {
-		now, err := r.openIDs(ctx)
-		isNew := func(id string) bool { return !slices.ContainsFunc(open, func(s openShard) bool { return s.id == id }) }
-		return slices.DeleteFunc(now, func(id string) bool { return !isNew(id) }), err
-	})
-}
-
-// openIDs are the open shards that have keys.
-func (r *run) openIDs(ctx context.Context) ([]string, error) {
-	open, err := openShards(ctx, r.client, r.producer.feed.keys())
-	var ids []string
-	for _, s := range open {
-		if len(s.hashes) > 0 {
-			ids = append(ids, s.id)
-		}
-	}
-	return ids, err
-}
-
-// awaitStarts waits until a handler has started after the moment, and not on the worker named, for
-// every shard. With a worker named, the times that it took are pauses that a signal caused.
-func (r *run) awaitStarts(ctx context.Context, after time.Time, except string, of func(context.Context) ([]string, error)) error {
-	wanted, err := of(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	started := map[string]handled{}
-	for seen := 0; len(started) < len(wanted); {
-		calls, err := r.group.handledSoFar()
-		if err != nil {
-			return err
-		}
-		for _, c := range calls[seen:] {
-			if _, ok := started[c.shard]; !ok && c.worker != except && c.at.After(after) && slices.Contains(wanted, c.shard) {
-				started[c.shard] = c
-			}
-		}
-		seen = len(calls)
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("after %v only %s of %s are handled: %w", patience, join(started), strings.Join(wanted, ", "), context.Cause(ctx))
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	for _, shard := range slices.Sorted(maps.Keys(started)) {
-		c := started[shard]
-		pause := c.at.Sub(after)
-		if except != "" {
-			r.pauses = append(r.pauses, pause)
-		}
-		r.say("  %s is handled by %s after %.2f s", shard, c.worker, pause.Seconds())
-	}
-	return nil
-}
-
-// awaitShare waits until a worker that joined handles records: it got shards from live ones.
-func (r *run) awaitShare(ctx context.Context, p *process) error {
-	deadline := time.Now().Add(sharePatience)
-	for seen := 0; ; {
-		calls, err := r.group.handledSoFar()
-		if err != nil {
-			return err
-		}
-		for _, c := range calls[seen:] {
-			if c.worker == p.name {
-				r.say("  %s has got %s", p.name, c.shard)
-				return nil
-			}
-		}
-		seen = len(calls)
-		if time.Now().After(deadline) {
-			return fmt.Errorf("worker %s has no shard after %v", p.name, sharePatience)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-}
-
-// finish waits until all that was put is handled, and stops the workers.
-func (r *run) finish(ctx context.Context) error {
-	puts := r.producer.sofar()
-	r.say("the producer ends after %d records; the workers finish and stop", len(puts))
-	left := map[string]bool{}
-	for _, p := range puts {
-		left[p.sequence] = true
-	}
-	deadline := time.Now().Add(patience)
-	for seen := 0; len(left) > 0 && time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
-		calls, err := r.group.handledSoFar()
-		if err != nil {
-			return err
-		}
-		for _, c := range calls[seen:] {
-			delete(left, c.sequence)
-		}
-		seen = len(calls)
-	}
-	running := r.group.running()
-	for _, p := range running {
-		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			return fmt.Errorf("stopping worker %s: %w", p.name, err)
-		}
-	}
-	for _, p := range running {
-		if err := r.exited(p); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
 // judge compares what was put with what the handlers did.
-func (r *run) judge() (verdict, error) {
-	calls, err := readCalls(r.group.logFile())
-	if err != nil {
-		return verdict{}, err
+func (r *run) judge() (err error) {
+	if r.calls, err = readCalls(r.group.logFile()); err != nil {
+		return err
 	}
-	v := judge(r.producer.sofar(), calls, r.deaths)
-	r.say("killed workers had handled %d records after their last checkpoints; %d of the repeats are not among them", v.Bound, v.Unexplained)
-	return v, nil
+	r.verdict = judge(r.producer.sofar(), r.calls, r.deaths)
+	if len(r.deaths) > 0 {
+		r.say("killed workers had handled %d records after their last checkpoints; %d of the repeats are not among them",
+			r.verdict.Bound, r.verdict.Unexplained)
+	}
+	return nil
 }
 
 // readCalls reads all that the handlers wrote, in order.
@@ -427,7 +229,9 @@ func readCalls(name string) ([]handled, error) {
 }
 
 func (r *run) say(format string, args ...any) {
-	fmt.Fprintf(r.Out, "%5.1f s  %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
+	at, text := time.Since(r.began), fmt.Sprintf(format, args...)
+	r.scene.said(at, text)
+	fmt.Fprintf(r.Out, "%5.1f s  %s\n", at.Seconds(), text)
 }
 
 func join[V any](set map[string]V) string {

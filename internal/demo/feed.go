@@ -15,7 +15,8 @@ import (
 //go:embed earthquakes.ndjson
 var earthquakes []byte
 
-// feed gives the events out over and over, each numbered within its key.
+// feed gives the events out over and over, each numbered within its key. An event's key is its network; where
+// that is too few keys, the networks' events are dealt out to several keys each, such as ak.0 to ak.7.
 type feed struct {
 	events []event
 	next   int
@@ -23,7 +24,7 @@ type feed struct {
 }
 
 type event struct {
-	key  string // the reporting network
+	key  string
 	data json.RawMessage
 }
 
@@ -34,7 +35,7 @@ type numbered struct {
 	Event json.RawMessage `json:"event"`
 }
 
-func newFeed() (*feed, error) {
+func newFeed(keysEach int) (*feed, error) {
 	f := &feed{counts: map[string]int{}}
 	for line := range bytes.Lines(earthquakes) {
 		var e struct {
@@ -43,7 +44,11 @@ func newFeed() (*feed, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("reading the earthquakes: %w", err)
 		}
-		f.events = append(f.events, event{key: e.Net, data: bytes.TrimSpace(line)})
+		key := e.Net
+		if keysEach > 1 {
+			key = fmt.Sprintf("%s.%d", e.Net, len(f.events)%keysEach)
+		}
+		f.events = append(f.events, event{key: key, data: bytes.TrimSpace(line)})
 	}
 	return f, nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leatstream/leat/lease"
@@ -21,11 +22,11 @@ type group struct {
 	endpoint string
 	dir      string
 	store    lease.Store
-	workers  []*process
 
-	mu    sync.Mutex
-	calls []handled
-	err   error // of reading the log
+	mu      sync.Mutex
+	workers []*process // all that ever were
+	calls   []handled
+	err     error // of reading the log
 }
 
 type process struct {
@@ -34,6 +35,8 @@ type process struct {
 	keep io.Closer // its standard input: closed, the worker ends
 	done chan struct{}
 	err  error // of its end
+
+	fate atomic.Pointer[string] // how the story ended it; nil while it is to live
 }
 
 func (g *group) logFile() string  { return filepath.Join(g.dir, "handled.log") }
@@ -41,7 +44,7 @@ func (g *group) storeDir() string { return filepath.Join(g.dir, "leases") }
 
 // start starts one more worker.
 func (g *group) start() (*process, error) {
-	name := fmt.Sprintf("w%d", len(g.workers)+1)
+	name := fmt.Sprintf("w%d", len(g.all())+1)
 	args := g.command(Worker{Name: name, Endpoint: g.endpoint, Store: g.storeDir(), Log: g.logFile()})
 	p := &process{name: name, cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
 	stderr, err := os.Create(filepath.Join(g.dir, name+".log"))
@@ -56,7 +59,9 @@ func (g *group) start() (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting worker %s: %w", name, err)
 	}
+	g.mu.Lock()
 	g.workers = append(g.workers, p)
+	g.mu.Unlock()
 	go func() {
 		p.err = p.cmd.Wait()
 		close(p.done)
@@ -64,9 +69,16 @@ func (g *group) start() (*process, error) {
 	return p, nil
 }
 
-// running are the workers that have not been ended.
+// all are the workers that were ever started.
+func (g *group) all() []*process {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.workers)
+}
+
+// running are the workers whose processes have not ended.
 func (g *group) running() []*process {
-	return slices.DeleteFunc(slices.Clone(g.workers), func(p *process) bool {
+	return slices.DeleteFunc(g.all(), func(p *process) bool {
 		select {
 		case <-p.done:
 			return true
@@ -81,7 +93,7 @@ func (g *group) end() {
 	for _, p := range g.running() {
 		p.keep.Close()
 	}
-	for _, p := range g.workers {
+	for _, p := range g.all() {
 		select {
 		case <-p.done:
 		case <-time.After(5 * time.Second):

@@ -11,6 +11,7 @@ import (
 type put struct {
 	key      string
 	n        int // which one of its key, from 1
+	shard    string
 	sequence string
 }
 
@@ -43,6 +44,10 @@ type verdict struct {
 
 func (v verdict) ok() bool {
 	return v.Lost == 0 && v.OutOfOrder == 0 && v.Unexplained == 0 && v.Repeated <= v.Bound
+}
+
+func (v verdict) String() string {
+	return fmt.Sprintf("%d records, %d lost, %d out of order, %d repeated", v.Records, v.Lost, v.OutOfOrder, v.Repeated)
 }
 
 // judge compares what was put with what the handlers did. It knows nothing of leat's own books but the

@@ -102,7 +102,7 @@ func TestHandlersLogLine(t *testing.T) {
 
 // The feed never ends, and numbers each key from 1.
 func TestFeed(t *testing.T) {
-	f, err := newFeed()
+	f, err := newFeed(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (p *producer) run(ctx context.Context) error {
 			return fmt.Errorf("putting record %d of key %s: %w", n.N, n.Key, err)
 		}
 		p.mu.Lock()
-		p.puts = append(p.puts, put{key: n.Key, n: n.N, sequence: *out.SequenceNumber})
+		p.puts = append(p.puts, put{key: n.Key, n: n.N, shard: *out.ShardId, sequence: *out.SequenceNumber})
 		p.mu.Unlock()
 	}
 }

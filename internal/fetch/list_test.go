@@ -159,15 +159,21 @@ func TestListAtAPlace(t *testing.T) {
 func TestMergedShardHasTwoParents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, local.Config{}, 2)
-		_, err := w.client.MergeShards(t.Context(), &kinesis.MergeShardsInput{StreamName: aws.String(streamName),
-			ShardToMerge: aws.String("shardId-000000000001"), AdjacentShardToMerge: aws.String(firstShard)})
+		_, err := w.client.SplitShard(t.Context(), &kinesis.SplitShardInput{StreamName: aws.String(streamName),
+			ShardToSplit: aws.String(firstShard), NewStartingHashKey: aws.String("7")})
+		w.must(err)
+		// The one with the lower keys has the higher number here.
+		_, err = w.client.MergeShards(t.Context(), &kinesis.MergeShardsInput{StreamName: aws.String(streamName),
+			ShardToMerge: aws.String("shardId-000000000003"), AdjacentShardToMerge: aws.String("shardId-000000000001")})
 		w.must(err)
 		all, err := List(t.Context(), w.client, Stream{Name: streamName}, nil)
-		want := []string{firstShard, "shardId-000000000001"}
-		if err != nil || len(all) != 3 || !slices.Equal(all[2].Parents, want) {
+		want := []string{"shardId-000000000001", "shardId-000000000003"}
+		if err != nil || len(all) != 5 || !slices.Equal(all[4].Parents, want) {
 			t.Fatalf("%+v, %v", all, err)
 		}
-		b := first(t, NewReader(w.client, w.config(lease.TrimHorizon())))
+		cfg := w.config(lease.TrimHorizon())
+		cfg.Shard = "shardId-000000000003"
+		b := first(t, NewReader(w.client, cfg))
 		if len(b.Children) != 1 || !slices.Equal(b.Children[0].Parents, want) {
 			t.Errorf("children %+v", b.Children)
 		}
