@@ -54,17 +54,19 @@ func TestRollingRestart(t *testing.T) {
 
 func TestStreamRecreated(t *testing.T) {
 	t.Parallel()
-	scenario(t, 40, 4, streamRecreated(3*time.Minute))
+	scenario(t, streamRecreated(3*time.Minute))
 }
 
 func TestStoreReplaced(t *testing.T) {
 	t.Parallel()
-	scenario(t, 40, 4, storeReplaced(3*time.Minute))
+	scenario(t, storeReplaced(3*time.Minute))
 }
 
-func scenario(t *testing.T, seeds uint64, hosts int, script func(*world)) {
-	for seed := range seeds {
-		opt := Options{Seed: 3000 + seed, Span: 8 * time.Minute, hosts: hosts, script: script}
+// scenario runs one among faults, of which nobody needs people who delete leases as well.
+func scenario(t *testing.T, script func(*world)) {
+	byHand := []fault{leasesDeleted, allDeleted, restored, held}
+	for seed := range uint64(60) {
+		opt := Options{Seed: 3000 + seed, Span: 8 * time.Minute, Off: byHand, hosts: 4, script: script}
 		if r := Run(opt); r.Violation != nil {
 			opt.Trace = true
 			t.Fatal(Run(opt).Violation)
