@@ -31,7 +31,7 @@ var mayImport = map[string]struct {
 	"internal/fetch":    {of: []string{"lease", "internal/record", "sdk"}},
 	"internal/dispatch": {of: []string{"lease", "internal/record"}},
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
-	"internal/sim":      {of: []string{"lease", "internal/dispatch", "store/memory"}},
+	"internal/sim":      {of: []string{"lease", "internal/dispatch"}},
 	"local":             {of: []string{"sdk"}},
 	"internal/node":     {},
 	"":                  {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch", "internal/engine", "sdk"}},

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/leatstream/leat/lease"
 )
@@ -122,6 +121,3 @@ func (c *checks) foreign(sender string, wr lease.Write, old, item lease.Item) {
 		}
 	}
 }
-
-// foreignSpan is how often attributes are planted.
-const foreignSpan = 15 * time.Second
