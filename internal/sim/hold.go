@@ -122,7 +122,7 @@ func (c *checks) held(sender string, sh *shard, old, item lease.Item) {
 	case sender == operator:
 	case is.ID != "":
 		w.violate("hold", sh.id, sender, "a worker puts a hold on a lease")
-	case w.now < sh.byHand.at+w.cfg.Relist && sh.byHand.era > 0: // versions went back
+	case w.remembersOldHolds(sh):
 	case w.now < sh.heldAt+was.For*98/100:
 		w.violate("hold", sh.id, sender, "hold %s is removed after %v, though it lasts %v", was.ID, w.now-sh.heldAt, was.For)
 	}
@@ -144,6 +144,12 @@ func (c *checks) sought(sh *shard, counter int64, was, is lease.Lease) {
 	}
 	sh.checkpoint, sh.sought, sh.cleanToken = upTo, counter, -1
 	sh.everRoot, sh.everBegun = sh.everRoot || is.Root, sh.everBegun || is.Checkpoint.Begun()
+}
+
+// remembersOldHolds says whether a worker may know a hold of a newer version than the one that stands: the lease was
+// deleted or restored, which takes the version back, and the worker has not read the leases since.
+func (w *world) remembersOldHolds(sh *shard) bool {
+	return sh.byHand.era > 0 && w.now < sh.byHand.at+2*w.cfg.Relist
 }
 
 // onHold says whether a lease may be without an owner, since an operator wants it so. A tool that crashed before it
