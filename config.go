@@ -11,10 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/leatstream/leat/lease"
+	"github.com/leatstream/leat/store/dynamo"
 )
 
-// Config says what to consume and how. Group, Stream, Store, and one of Handler, Batch and Shards must be set; every
-// other field has a useful zero value.
+// Config says what to consume and how. Group, Stream, and one of Handler, Batch and Shards must be set; every other
+// field has a useful zero value.
 type Config struct {
 	// Group names the workers that share the stream's shards and the checkpoints that they keep: 1 to
 	// 255 characters out of letters, digits and _.-
@@ -32,11 +33,13 @@ type Config struct {
 	AWS *aws.Config
 
 	// Endpoint is the URL of a Kinesis-compatible server, such as "http://127.0.0.1:4567" for
-	// leat local. Empty is AWS.
+	// leat local. Empty is AWS. The default Store is there, too: leat local serves both.
 	Endpoint string
 
-	// Store keeps leases and checkpoints: store/file for the workers of one machine, store/memory for
-	// those of one process.
+	// Store keeps leases and checkpoints. Nil is the DynamoDB table "leat" of the same account and region, by AWS and
+	// Endpoint; Run creates it, billed on demand, if it is absent. For another table, or other properties of
+	// it, see package store/dynamo. store/file serves the workers of one machine, store/memory those of one
+	// process.
 	Store Store
 
 	// Handler is called for each record. See HandlerFunc.
@@ -187,9 +190,6 @@ func (c Config) Validate() error {
 		fault("Order", "%v: a ShardHandler gets its shard in order: use PerShard", c.Order)
 	}
 	c.Retry.valid(c, fault)
-	if c.Store == nil {
-		fault("Store", "must be set: file.New(dir) for one machine, memory.New() for one process")
-	}
 	if err := c.Order.valid(); err != nil {
 		fault("Order", "%v", err)
 	}
@@ -260,6 +260,12 @@ func (c Config) withDefaults() Config {
 	c.DrainTimeout = or(c.DrainTimeout, defaultDrainTimeout)
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.Store == nil {
+		c.Store = dynamo.New(dynamo.Config{
+			AWS: c.AWS, Endpoint: c.Endpoint, TrialGroup: c.Group,
+			AttemptTimeout: min(time.Second, c.FailoverTime/6), // so that a heartbeat can be tried several times
+		})
 	}
 	return c
 }

@@ -25,6 +25,7 @@ func valid() Config {
 func TestValidateAccepts(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"zero values":   func(*Config) {},
+		"DynamoDB":      func(c *Config) { c.Store = nil },
 		"an ARN":        func(c *Config) { c.Stream = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders" },
 		"an ARN in cn":  func(c *Config) { c.Stream = "arn:aws-cn:kinesis:cn-north-1:123456789012:stream/orders" },
 		"latest":        func(c *Config) { c.Start = Latest() },
@@ -68,7 +69,6 @@ func TestValidateRefuses(t *testing.T) {
 		{"Worker", func(c *Config) { c.Worker = "anna@host" }},
 		{"Worker", func(c *Config) { c.Worker = strings.Repeat("w", 129) }},
 		{"Handler", func(c *Config) { c.Handler = nil }},
-		{"Store", func(c *Config) { c.Store = nil }},
 		{"Order", func(c *Config) { c.Order = PerKey(0) }},
 		{"Order", func(c *Config) { c.Order = PerKey(-1) }},
 		{"Order", func(c *Config) { c.Order = PerKey(1025) }},

@@ -4,7 +4,6 @@
 //	err := leat.Run(ctx, leat.Config{
 //		Group:   "billing",
 //		Stream:  "orders",
-//		Store:   file.New("/var/lib/leat"),
 //		Handler: leat.HandlerFunc(func(ctx context.Context, r *leat.Record) error {
 //			return charge(ctx, r.Data)
 //		}),

@@ -38,6 +38,9 @@ func (s *Server) AWSConfig() aws.Config {
 // request's body cannot be read, or if a fault drops the answer (then it wraps
 // io.ErrUnexpectedEOF).
 func (c HTTPClient) Do(r *http.Request) (*http.Response, error) {
+	if forDynamoDB(r) {
+		return c.server.tables.HTTPClient().Do(r)
+	}
 	in := newBuffer()
 	defer in.free()
 	if r.Body != nil {

@@ -28,6 +28,10 @@
 // AddTagsToStream, RemoveTagsFromStream, ListTagsForStream, TagResource,
 // UntagResource, ListTagsForResource.
 //
+// With it comes the part of DynamoDB that leat keeps leases in (see
+// [Server.DynamoDB] and package dynamodb), at the same endpoint: a whole program
+// runs against one port.
+//
 // Faults (see [Fault]) make a share of the calls slow, throttled, broken or
 // unanswered, repeatably from a seed. They are set from Go, or over HTTP under
 // /_leat/faults (see [Server.ServeHTTP]).

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/leatstream/leat/local/dynamodb"
 )
 
 const (
@@ -120,7 +122,12 @@ func (s *Server) call(ctx context.Context, target string, format codec, body []b
 	return answer, err
 }
 
-// ServeHTTP answers one call of the Kinesis API, and shows (GET), replaces (POST)
+// forDynamoDB says whether a request is a call of the DynamoDB API.
+func forDynamoDB(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("X-Amz-Target"), dynamodb.TargetPrefix)
+}
+
+// ServeHTTP answers one call of the Kinesis or DynamoDB API, and shows (GET), replaces (POST)
 // and clears (DELETE) the faults under /_leat/faults, see SetFaults. Those are JSON:
 // {"seed": 1, "rules": [{"kind": "delay", "op": "GetRecords", "share": 0.5, "delay":
 // "200ms"}]}; a rule's members are those of [Fault], share is 1 if it is absent. An answer that a fault drops
@@ -129,6 +136,10 @@ func (s *Server) call(ctx context.Context, target string, format codec, body []b
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == faultsPath {
 		s.serveFaults(w, r)
+		return
+	}
+	if forDynamoDB(r) {
+		s.tables.ServeHTTP(w, r)
 		return
 	}
 	// The body is read to its end before anything is answered: the AWS SDK for Go

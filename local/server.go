@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/leatstream/leat/local/dynamodb"
 )
 
 // Config says how a Server behaves. The zero value is a Kinesis in us-east-1
@@ -61,10 +63,11 @@ type Config struct {
 	RefuseEnd bool
 }
 
-// Server is one account's Kinesis in one region, in memory. Make it with New.
-// It is an http.Handler and safe for concurrent use.
+// Server is one account's Kinesis in one region, in memory, with its DynamoDB.
+// Make it with New. It is an http.Handler and safe for concurrent use.
 type Server struct {
 	config Config
+	tables *dynamodb.Server
 
 	// mu guards all state below. Operations run with it held, so they must not
 	// block: a goroutine waiting for a mutex stops a synctest bubble's clock.
@@ -89,10 +92,16 @@ func New(config Config) *Server {
 	}
 	return &Server{
 		config:       config,
+		tables:       dynamodb.New(dynamodb.Config{Region: config.Region, Account: config.Account, Now: config.Now}),
 		streams:      make(map[string]*stream),
 		predecessors: make(map[string]predecessor),
 	}
 }
+
+// DynamoDB is the server of the account's tables: what is at the same endpoint,
+// and in AWSConfig, for calls of the DynamoDB API. It has its own faults, and
+// counts its calls.
+func (s *Server) DynamoDB() *dynamodb.Server { return s.tables }
 
 // now is the server's clock. Milliseconds are all that the protocol carries:
 // with finer times a client could not name the instant that a filter compares.

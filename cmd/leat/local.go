@@ -30,6 +30,7 @@ func (p *program) local() *cobra.Command {
 records live in memory and are gone when it ends. It has the limits of the
 service (per shard: 1 MiB and 1,000 records a second in, 2 MiB and 5 calls a
 second out), and no access control: anybody who reaches the port may do anything.
+It also serves as much of DynamoDB as leat keeps leases in.
 
 --load fills it first, from a file of JSON objects, one a line: the output of
 leat tail as it is. A line with partitionKey is a record; data (or dataBase64) is

@@ -52,9 +52,10 @@ When the reader of a pipe behind stdout closes it, as head does, tail ends by
 itself with exit code 0 (at once on Linux, elsewhere with the next record).
 
 With --group it is a member of a consumer group, for "tail --group g | program".
-Members with the same group and --store share the shards, and one that starts
-again goes on where the group stands. --store is a folder on this machine; leases
-in DynamoDB come later. A record is acknowledged only when the program has taken
+Members of the same group share the shards, and one that starts again goes on
+where the group stands. Leases are in the DynamoDB table "leat" (at --endpoint, if
+it is given), or in the folder --store of this machine, which all members must then
+name. A record is acknowledged only when the program has taken
 it out of the pipe, and then taken more or lived on for half a second. When the
 program ends, so does tail, with exit code 141, and what is not acknowledged
 comes again. So a program that deals with each line before it reads on loses
@@ -65,6 +66,7 @@ Where stdout is no pipe, and on systems other than Linux, taken means written.`,
   leat tail orders --from -1h --to now | jq -r .data
   leat tail orders --from trim -n 10 --format '%t %k %s\n'
   leat tail orders --shard shardId-000000000000 --from @4959...
+  leat tail orders --group billing | ./charge
   leat tail orders --group billing --store /var/lib/billing | ./charge`,
 		Args: exactly("STREAM"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -85,7 +87,7 @@ Where stdout is no pipe, and on systems other than Linux, taken means written.`,
 	f.StringVar(&flags.shard, "shard", "", "read only the shard with this `ID`")
 	f.StringVarP(&flags.format, "format", "f", "", "print each record by `FORMAT` (default: JSON lines)")
 	f.StringVar(&flags.group, "group", "", "be a member of the consumer group `NAME`, and go on where it stands")
-	f.StringVar(&flags.store, "store", "", "with --group: the `FOLDER` of its leases")
+	f.StringVar(&flags.store, "store", "", "with --group: the `FOLDER` of its leases (default: DynamoDB)")
 	f.StringVar(&flags.start, "start", "trim", "with --group: where a new group begins: trim, latest or a `TIME`")
 	f.StringVar(&flags.worker, "worker", "", "with --group: `NAME` of this member (default: the host's)")
 	return cmd

@@ -16,14 +16,13 @@ var errProgramGone = errors.New("the program behind stdout has ended: what it ha
 
 // groupConfig reads the flags of a member of a group.
 func (f *tailFlags) groupConfig(stream string, now time.Time) (cfg leat.Config, write writer, err error) {
-	if f.store == "" {
-		return cfg, nil, withHint(usagef("--store: needed with --group: the folder of the leases"),
-			"all members on this machine share one folder; leases in DynamoDB come later")
-	}
 	if strings.HasPrefix(f.start, "@") {
 		return cfg, nil, usagef("--start: a group starts at trim, latest or a time, not at a sequence number")
 	}
-	cfg = leat.Config{Group: f.group, Stream: stream, Worker: f.worker, Store: file.New(f.store)}
+	cfg = leat.Config{Group: f.group, Stream: stream, Worker: f.worker}
+	if f.store != "" {
+		cfg.Store = file.New(f.store)
+	}
 	if cfg.Start, err = parseFrom(f.start, "", now); err != nil {
 		return cfg, nil, usagef("--start: %w", err)
 	}

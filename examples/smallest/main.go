@@ -1,4 +1,4 @@
-// Smallest is the program of the README: run it beside itself, as often as you like, on one machine.
+// Smallest is the program of the README: run it beside itself, as often as you like.
 package main
 
 import (
@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/leatstream/leat"
-	"github.com/leatstream/leat/store/file"
 )
 
 func main() {
@@ -21,7 +20,6 @@ func main() {
 		Group:    "billing",
 		Stream:   "orders",
 		Endpoint: os.Getenv("LEAT_ENDPOINT"), // empty: AWS
-		Store:    file.New("leases"),
 		Handler: leat.HandlerFunc(func(ctx context.Context, r *leat.Record) error {
 			fmt.Printf("%s %s\n", r.PartitionKey, r.Data)
 			return nil
