@@ -80,7 +80,7 @@ func (m *Member) onLeases(e LeasesRead) {
 	m.leasesKnown, m.stale, m.tidied = true, true, false
 	m.leasesLast, m.leasesShown = m.now, m.leasesBegun
 	for _, h := range m.holdings() { // before somebody makes the lease again, and another worker takes it
-		if v := m.view[h.shard()]; !present[h.shard()] && m.gone(v) && m.writes[h.item.Key] == nil {
+		if v := m.view[h.shard()]; !present[h.shard()] && (v == nil || m.gone(v)) && m.writes[h.item.Key] == nil {
 			m.close(h, CloseLost)
 			m.do(Report{Kind: Lost, Shard: h.shard(), Position: h.acked})
 		}
