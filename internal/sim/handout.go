@@ -64,7 +64,7 @@ func (c *checks) handOut(g *grant, from, to int) {
 		bad("hold", "a handler is started in an epoch that began while hold %s stood", hold.ID)
 	}
 	for _, parent := range sh.parents {
-		if parent.endedAt > 0 || parent.trimmed {
+		if parent.endedAt > 0 || parent.trimmed || parent.byHand.missing { // S6 looks at what is left of it
 			continue
 		}
 		if _, waits := w.store.lease(parent.id); waits || !sh.everRoot {
