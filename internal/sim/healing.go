@@ -23,7 +23,9 @@ type healing struct {
 	w     *world
 	slack time.Duration // what is left of expired shards takes some audits to be tidied up
 	quiet bool
-	beats int // heartbeats while quiet
+
+	lateBeat time.Duration // a heartbeat came late, of a worker that was dead by then: its patience begins anew
+	beats    int           // heartbeats while quiet
 }
 
 func (h *healing) begin() {
@@ -70,7 +72,7 @@ func (h *healing) watch() {
 			sh.idleSince = -1
 		case sh.idleSince < 0:
 			sh.idleSince = w.now
-		case w.now-sh.idleSince > maxIdle:
+		case w.now-max(sh.idleSince, h.lateBeat) > maxIdle:
 			item, _ := w.store.lease(sh.id)
 			w.violate("L1 owned", sh.id, "", "ready since %v, and without a live owner: %s", sh.idleSince, describe(item))
 		}
@@ -173,6 +175,9 @@ func (h *healing) caughtUp() {
 
 // written is told of every write that the store takes (L3). A finished lease may go at any time.
 func (h *healing) written(sender string, wr lease.Write) {
+	if wr.Item.Key.Kind == lease.KindWorker && !h.w.runs(sender) {
+		h.lateBeat = h.w.now
+	}
 	switch {
 	case !h.quiet || wr.Op == lease.Delete:
 	case wr.Item.Key.Kind == lease.KindWorker:
