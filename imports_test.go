@@ -34,7 +34,7 @@ var mayImport = map[string]struct {
 	"internal/fetch":    {of: []string{"lease", "internal/record", "internal/wire", "internal/kpl", "sdk"}},
 	"internal/dispatch": {of: []string{"lease", "internal/record", "internal/kpl"}},
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
-	"internal/sim":      {of: []string{"lease", "internal/dispatch", "store/memory"}},
+	"internal/sim":      {of: []string{"lease", "internal/dispatch"}},
 	"local/dynamodb":    {of: []string{"sdk"}},
 	"local":             {of: []string{"local/dynamodb", "sdk"}},
 	"internal/node":     {},
