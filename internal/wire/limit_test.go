@@ -26,6 +26,7 @@ func TestBounds(t *testing.T) {
 		"10,001 records, CBOR": {many(10_001, list, "\xa0", "", "\xff"), "more than 10000 records"},
 		"a million, JSON":      {many(1_000_000, `{"Records":[`, `{}`, `,`, `]}`), "more than 10000 records"},
 		"a million, CBOR":      {many(1_000_000, list, "\xa0", "", "\xff"), "more than 10000 records"},
+		"10,001, windows":      {many(10_001, `{"Records":[`, `{"SequenceNumber":"1234567890"}`, `,`, `]}`), "more than 10000 records"},
 		"deep, JSON":           {many(1_000_000, `{"a":`, `[`, ``, ``), "too deeply"},
 		"deep, CBOR":           {many(1_000_000, "\xa1\x00", "\x81", "", ""), "too deeply"},
 		"tags, CBOR":           {many(1_000_000, "\xa1\x00", "\xc6", "", ""), "too many tags"},
