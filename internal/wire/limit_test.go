@@ -35,11 +35,12 @@ func TestBounds(t *testing.T) {
 		"a promised string":    {cborOf(t, "a1{Records}81a1{Data}5a01000000"), "unexpected EOF"},
 		"a long string, CBOR":  {cborOf(t, "a1{Records}81a1{Data}5bffffffffffffffff"), "a string of"},
 		"a long string, JSON":  {append([]byte(`{"Records":[{"Data":"`), bytes.Repeat([]byte("A"), 40<<20)...), "an item of more than"},
-		"a long name":          {append([]byte(`{"`), bytes.Repeat([]byte("A"), 40<<20)...), "an item of more than"},
-		"a long number":        {append([]byte(`{"MillisBehindLatest":`), bytes.Repeat([]byte("1"), 40<<20)...), "an item of more than"},
 		"blanks":               {append([]byte(`{"MillisBehindLatest":1`), bytes.Repeat([]byte(" "), 40<<20)...), "an item of more than"},
 	} {
 		for _, known := range []bool{true, false} {
+			if !known && len(test.body) > maxItem {
+				continue // it takes the same way as with a length
+			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := decode(test.body, known, window)
