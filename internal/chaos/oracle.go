@@ -39,6 +39,8 @@ type verdict struct {
 	Stale      int // calls that started on a shard that another worker owned
 	NotAllowed int // repeats that no harm accounts for, or more than it may cost
 
+	Slowest time.Duration // from the put of a record to the start of its first call, the longest
+
 	Replays []replay
 	Faults  []string // each of the above but repeats, in words; the first ones
 }
@@ -69,8 +71,8 @@ func (v *verdict) longest() time.Duration {
 }
 
 func (v *verdict) String() string {
-	return fmt.Sprintf("%d records, %d repeats in %d replays (the longest goes back %.2f s; %d not allowed), %d lost, %d out of order, %d stale starts",
-		v.Records, v.Repeated, len(v.Replays), v.longest().Seconds(), v.NotAllowed, v.Lost, v.OutOfOrder, v.Stale)
+	return fmt.Sprintf("%d records, %d repeats in %d replays (the longest goes back %.2f s; %d not allowed), %d lost, %d out of order, %d stale starts, the slowest record waited %.1f s",
+		v.Records, v.Repeated, len(v.Replays), v.longest().Seconds(), v.NotAllowed, v.Lost, v.OutOfOrder, v.Stale, v.Slowest.Seconds())
 }
 
 // epoch is what one worker handled of a shard under one token.
@@ -125,6 +127,8 @@ func (v *verdict) order(ev evidence) map[string][]*epoch {
 		}
 		if times[record]++; times[record] > 1 {
 			v.Repeated++
+		} else {
+			v.Slowest = max(v.Slowest, c.start.Sub(at.at))
 		}
 		if c.n > highest[c.key]+1 {
 			v.fault(&v.OutOfOrder, "%s handled number %d of %s after %d, in %s", c.worker, c.n, c.key, highest[c.key], c.shard)

@@ -35,6 +35,7 @@ type put struct {
 	n        int // which one of its key, from 1
 	shard    string
 	sequence string
+	at       time.Time // when the stream's answer came
 }
 
 // producer puts records, a key's one after the other, so that their numbers enter in order.
@@ -106,7 +107,7 @@ func (p *producer) put(ctx context.Context, entries []types.PutRecordsRequestEnt
 			}
 			var n int
 			fmt.Sscanf(string(entries[i].Data), canaryData+" %d", &n)
-			p.puts = append(p.puts, put{key: *entries[i].PartitionKey, n: n, shard: *r.ShardId, sequence: *r.SequenceNumber})
+			p.puts = append(p.puts, put{key: *entries[i].PartitionKey, n: n, shard: *r.ShardId, sequence: *r.SequenceNumber, at: time.Now()})
 		}
 		p.mu.Unlock()
 		if entries = again; try > 50 {

@@ -26,6 +26,7 @@ const sharePatience = 2 * time.Minute
 type stage struct {
 	shards, workers      int
 	failover, checkpoint time.Duration
+	failing              int // see Worker
 }
 
 // run is one run.
@@ -56,7 +57,7 @@ func newRun(t testing.TB, on stage, s *servers) *run {
 	r.must(s.createStream(r.ctx, on.shards))
 	var err error
 	r.group, err = newGroup(t.TempDir(), on.workers, s.kinesis, s.store,
-		Worker{Failover: on.failover, Checkpoint: on.checkpoint, Handling: 5 * time.Millisecond})
+		Worker{Failover: on.failover, Checkpoint: on.checkpoint, Handling: 5 * time.Millisecond, Failing: on.failing})
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(r.ctx))
 	producing, stopProducing := context.WithCancel(r.ctx)
 	r.stopFollowing, r.stopProducing = stopFollowing, stopProducing
@@ -72,6 +73,13 @@ func newRun(t testing.TB, on stage, s *servers) *run {
 	})
 	r.must(err)
 	r.besides.Go(func() { r.journal.follow(following, r.group.journal()) })
+	r.besides.Go(func() {
+		watchStalls(following.Done(), on.failover, func(from, to time.Time) { // the servers', perhaps
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.harms = append(r.harms, harm{kind: "stall of all", slot: -1, from: from, to: to})
+		})
+	})
 	r.producer = newProducer(s.client, on.shards)
 	r.besides.Go(func() { r.produced <- r.producer.run(producing) })
 	for _, slot := range r.group.slots {
@@ -374,6 +382,10 @@ func (r *run) finish() *verdict {
 	r.released()
 	r.silent()
 	v := judge(r.evidence())
+	for _, again := range v.Replays {
+		r.say("%d records of %s again, by %s: %.2f s of what %s had done (%s)",
+			again.records, again.shard, again.after, again.held.Seconds(), again.before, strings.Join(again.harms, ", "))
+	}
 	for _, f := range v.Faults {
 		r.Error(f)
 	}
@@ -403,14 +415,15 @@ func (r *run) released() {
 	}
 }
 
-// silent checks that nothing which the workers have written, but the journal, has a key or data of a record.
+// silent checks that nothing which the workers have written, but the journal, has a key or data of a record, or tells
+// of a data race (if this binary looks for them).
 func (r *run) silent() {
 	size := 0
 	for _, p := range r.group.processes() {
 		text, err := os.ReadFile(p.log)
 		r.must(err)
 		size += len(text)
-		for _, canary := range []string{canaryKey, canaryData} {
+		for _, canary := range []string{canaryKey, canaryData, "DATA RACE"} {
 			if at := bytes.Index(text, []byte(canary)); at >= 0 {
 				r.Errorf("the log of %s has %s: %q", p.name, canary, text[max(0, at-200):at+len(canary)])
 			}

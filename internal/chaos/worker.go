@@ -5,6 +5,7 @@ package chaos
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,6 +36,7 @@ type Worker struct {
 	Failover       time.Duration
 	Checkpoint     time.Duration
 	Handling       time.Duration // the most that a handler takes
+	Failing        int           // one in so many calls of the handler fails, and one panics; 0: none
 }
 
 // workerEnv has, in a worker process, the Worker as JSON.
@@ -95,6 +97,14 @@ func (w Worker) run(ctx context.Context) error {
 				return fmt.Errorf("reading a record of shard %s: %w", r.Shard, err)
 			}
 			time.Sleep(rand.N(w.Handling))
+			if w.Failing > 0 {
+				switch rand.IntN(w.Failing) {
+				case 0:
+					return errors.New("a handler's error")
+				case 1:
+					panic("a handler's panic")
+				}
+			}
 			c.end = time.Now()
 			_, err := file.WriteString(c.line())
 			return err
@@ -105,30 +115,43 @@ func (w Worker) run(ctx context.Context) error {
 	}
 	done := make(chan struct{})
 	defer close(done)
-	go w.watch(done, file, func() { log.Debug("stats", "all", fmt.Sprintf("%+v", c.Stats()), "health", c.Health()) })
+	go tell(done, func() { log.Debug("stats", "all", fmt.Sprintf("%+v", c.Stats()), "health", c.Health()) })
+	go watchStalls(done, w.Failover, func(from, to time.Time) {
+		file.WriteString(stall{w.Name, from, to}.line()) //nolint:errcheck // the calls fail, too
+	})
 	return c.Run(ctx)
 }
 
-// watch notes when this process did not get to run, and lets it tell how it is.
-func (w Worker) watch(done <-chan struct{}, file *os.File, tell func()) {
-	const tick = 50 * time.Millisecond
-	ticker := time.NewTicker(tick)
+// tell lets the worker say how it is, now and then.
+func tell(done <-chan struct{}, say func()) {
+	ticker := time.NewTicker(5 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+			say()
+		}
+	}
+}
+
+// watchStalls finds the times in which this process did not get to run: a heartbeat may have come too late then.
+func watchStalls(done <-chan struct{}, failover time.Duration, found func(from, to time.Time)) {
+	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	before := time.Now()
-	for n := 1; ; n++ {
+	for {
 		select {
 		case <-done:
 			return
 		case <-ticker.C:
 		}
 		now := time.Now()
-		if now.Sub(before) > w.Failover/6 {
-			file.WriteString(stall{w.Name, before, now}.line()) //nolint:errcheck // the calls fail, too
+		if now.Sub(before) > failover/6 {
+			found(before, now)
 		}
 		before = now
-		if n%100 == 0 {
-			tell()
-		}
 	}
 }
 
