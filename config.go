@@ -79,6 +79,11 @@ type Config struct {
 	// left; Halt ends Run with ErrTrimmed.
 	OnTrimmed Policy
 
+	// OnStray says what to do with user records out of aggregated (KPL) records whose hash key is not in the shard's range.
+	// Continue (the zero value) handles them as any; Skip drops them. Both count them, in Stats. (The Java KCL drops
+	// the whole aggregated record.) See docs/aggregation.md.
+	OnStray Policy
+
 	// MaxShards is how many shards this worker holds at most; 0 is no bound. If all workers are at
 	// theirs, some shards are not read.
 	MaxShards int
@@ -147,7 +152,7 @@ type Policy int
 const (
 	Continue Policy = iota // tell an Event and go on
 	Halt                   // end Run with an error
-	Skip                   // drop the record, count it, and tell an Event: only for Retry.Then
+	Skip                   // drop the record and count it: for Retry.Then, which tells an Event of each, and OnStray
 )
 
 // The defaults and bounds of Config.
@@ -201,6 +206,9 @@ func (c Config) Validate() error {
 	}
 	if c.OnTrimmed != Continue && c.OnTrimmed != Halt {
 		fault("OnTrimmed", "%d is neither Continue nor Halt", c.OnTrimmed)
+	}
+	if c.OnStray != Continue && c.OnStray != Skip {
+		fault("OnStray", "%d is neither Continue nor Skip", c.OnStray)
 	}
 	if c.MaxShards < 0 {
 		fault("MaxShards", "%d is negative", c.MaxShards)

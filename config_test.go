@@ -94,6 +94,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"Start", func(c *Config) { c.Start = after }},
 		{"Start", func(c *Config) { c.Start = lease.ShardEnd() }},
 		{"OnTrimmed", func(c *Config) { c.OnTrimmed = Skip }},
+		{"OnStray", func(c *Config) { c.OnStray = Halt }},
 		{"MaxShards", func(c *Config) { c.MaxShards = -1 }},
 		{"MaxBuffered", func(c *Config) { c.MaxBuffered = 16<<20 - 1 }},
 		{"MaxBuffered", func(c *Config) { c.MaxBuffered = -1 }},
@@ -125,7 +126,7 @@ func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 		field, _, _ := strings.Cut(line, ":")
 		fields = append(fields, field)
 	}
-	const want = "Group Stream Worker Handler Store Order MaxInFlight Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
+	const want = "Group Stream Worker Handler Order MaxInFlight Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("faults of\n%s, want\n%s", got, want)
 	}

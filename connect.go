@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
 	"github.com/leatstream/leat/internal/fetch"
+	"github.com/leatstream/leat/internal/wire"
 )
 
 // connect returns a Kinesis client whose answers are paid for out of the byte budget before they are read.
@@ -36,6 +37,7 @@ func connect(ctx context.Context, given *aws.Config, endpoint string) (*kinesis.
 	}
 	return kinesis.NewFromConfig(cfg, func(o *kinesis.Options) {
 		o.HTTPClient = fetch.MeteredHTTP(inner)
+		o.Protocol = wire.New(o.Protocol, wire.Auto, nil)
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
 		}

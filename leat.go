@@ -127,6 +127,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		AtOnce:             c.cfg.Order.n,
 		MaxInFlight:        c.cfg.MaxInFlight,
 		HaltOnTrimmed:      c.cfg.OnTrimmed == Halt,
+		DropStrays:         c.cfg.OnStray == Skip,
 		MaxShards:          c.cfg.MaxShards,
 		CheckpointInterval: c.cfg.CheckpointInterval,
 		FailoverTime:       c.cfg.FailoverTime,

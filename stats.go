@@ -31,6 +31,8 @@ type ShardStats struct {
 	Token    int64         // Record.Token of this epoch
 	Handled  int64         // records, since this worker took the shard, those that were given up included
 	GivenUp  int64         // records, of these: dead letters, or skipped
+	Strays   int64         // user records that do not belong to the shard: see Config.OnStray
+	Bad      int64         // records that look like aggregated ones and are not: handled as they are, see Record.Aggregated
 	Queued   int           // records read and not yet handled
 	Behind   time.Duration // how far the last answer was behind the newest record; 0 at the tip
 	Read     time.Time     // when that answer came; zero before the first
@@ -54,7 +56,7 @@ func (c *Consumer) Stats() Stats {
 	s.Worker, s.Suspended, s.StoreError = now.Worker, now.Suspended, now.StoreErr
 	for _, g := range now.Shards {
 		s.Shards = append(s.Shards, ShardStats{
-			Shard: g.Shard, Position: g.Position, Token: g.Token, Handled: g.Handled, GivenUp: g.GivenUp, Queued: g.Queued,
+			Shard: g.Shard, Position: g.Position, Token: g.Token, Handled: g.Handled, GivenUp: g.GivenUp, Strays: g.Strays, Bad: g.Bad, Queued: g.Queued,
 			Behind: g.Behind, Read: g.Read, Attempt: g.Attempt, Error: g.Err, Why: g.Why,
 		})
 	}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/leatstream/leat/internal/dispatch"
 	"github.com/leatstream/leat/internal/fetch"
+	"github.com/leatstream/leat/internal/kpl"
+	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
 
@@ -275,11 +277,31 @@ func (t *tail) tell(p portion, yield func(*Record, error) bool) bool {
 	for i := range p.batch.Records {
 		r := &p.batch.Records[i]
 		size := r.Size() // before the loop's body can change it
-		if t.ctx.Err() != nil || !yield((*Record)(r), nil) {
+		if !t.each(r, yield) {
 			return false
 		}
 		clear(p.batch.Records[i : i+1]) // the batch must not pin it any longer
 		p.shard.share.Give(size)
+	}
+	return true
+}
+
+// each yields a record, or the user records in it that come after From.
+func (t *tail) each(r *record.Record, yield func(*Record, error) bool) bool {
+	if !r.Aggregated {
+		return t.ctx.Err() == nil && yield((*Record)(r), nil)
+	}
+	from := kpl.Reopen(r.Data)
+	if at, err := r.Position(); err == nil {
+		own, _, _ := at.Sequence()
+		if sequence, sub, ok := t.cfg.From.Sequence(); ok && sequence == own {
+			from.SkipThrough(sub)
+		}
+	}
+	for user := *r; from.Next(&user); user = *r {
+		if t.ctx.Err() != nil || !yield((*Record)(&user), nil) {
+			return false
+		}
 	}
 	return true
 }

@@ -100,4 +100,8 @@
 //	stale reads                 harmless: a counter never goes back in anybody's view
 //	lease item changed by hand  the owner ends its epoch, at its next write or read of it, and takes again
 //	                            from the item
+//	lease item deleted          the owner ends its epoch, as above; two audits later the lease is made again,
+//	                            from where the group began
+//	records expire unread       told: by the reader, by the owner of a shard that is not listed any more,
+//	                            and by whoever takes, or makes, the lease of a child of one that never had any
 package lease

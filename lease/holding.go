@@ -55,6 +55,13 @@ func (m *Member) begin(item Item, from string) {
 		h.draining, h.drained = true, true // it was on its way when the stop, or the hold, came: nothing is read
 		return
 	}
+	if !item.Lease.Root && !item.Lease.Checkpoint.Begun() {
+		for _, parent := range item.Lease.Parents {
+			if m.view[parent] == nil { // a finished one would still be there
+				m.do(Report{Kind: ShardTrimmed, Shard: parent})
+			}
+		}
+	}
 	h.opened = true
 	m.do(Open{Shard: shard, Position: item.Lease.Checkpoint, Token: h.token, HashRange: item.Lease.HashRange})
 }
@@ -307,6 +314,7 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 	case w.purpose == forTake && e.Outcome == Landed:
 		m.begin(e.Item, w.w.Owner)
 	case w.purpose == forLease && e.Outcome == Landed:
+		m.bump = m.bump || e.Item.Lease.Root // made by an audit; others are announced with what comes next
 		m.do(Report{Kind: Resharded, Shard: shard, Position: e.Item.Lease.Checkpoint})
 	case h == nil && w.purpose == forRelease && e.Outcome == Landed:
 		m.bump = true // given back without having been read

@@ -37,6 +37,13 @@ func (r HashRange) Bounds() (start, end *big.Int, err error) {
 	return start, end, nil
 }
 
+// overlaps says whether a key may be in both ranges. An unknown range may hold any.
+func (r HashRange) overlaps(o HashRange) bool {
+	start, end, err := r.Bounds()
+	otherStart, otherEnd, otherErr := o.Bounds()
+	return err != nil || otherErr != nil || start.Cmp(otherEnd) <= 0 && otherStart.Cmp(end) <= 0
+}
+
 // maxHashDigits is the length of 2^128-1.
 const maxHashDigits = 39
 

@@ -167,6 +167,11 @@ func (m *Member) onListed(e Listed) {
 	}
 	if !asked.All {
 		m.roots = byID
+		if m.remake {
+			for _, id := range slices.Sorted(maps.Keys(byID)) {
+				m.missed(byID[id])
+			}
+		}
 		return
 	}
 	m.listed, m.listBegun, m.listAt = byID, m.listAskedAt, m.listAskedTime
@@ -183,7 +188,8 @@ func (m *Member) onListed(e Listed) {
 func (m *Member) audit() {
 	before := m.suspects
 	m.suspects = map[string]bool{}
-	if record, ok := m.control.Control.Stream(m.cfg.Stream); !ok || !record.Ready {
+	record, ok := m.control.Control.Stream(m.cfg.Stream)
+	if !ok || !record.Ready {
 		return
 	}
 	leases := make(map[string]Lease, len(m.view))
@@ -197,7 +203,18 @@ func (m *Member) audit() {
 		case len(leases) == 0:
 			m.remake, m.roots = true, nil // there is no telling where the group began but by its start
 		default:
-			m.createLease(s, TrimHorizon(), false)
+			m.missed(s)
+			// Its parents are done, and what lies before the group's start is none of the group's.
+			m.createLease(s, record.Start, true)
+		}
+	}
+}
+
+// missed tells of the shard's parents that are past their retention and have no lease: nobody may have read them.
+func (m *Member) missed(s Shard) {
+	for _, parent := range s.Parents {
+		if _, there := m.listed[parent]; !there && m.view[parent] == nil {
+			m.do(Report{Kind: ShardTrimmed, Shard: parent})
 		}
 	}
 }
@@ -205,6 +222,9 @@ func (m *Member) audit() {
 // MissingLeases returns the listed shards that should have a lease and have none, sorted by id. A
 // shard needs none while one of its parents is still to be finished; nor if it is an ancestor of a lease that is a
 // root or has begun, since then it was finished, or lies before the group's start.
+//
+// A parent that is neither listed nor has a lease is past its retention. Who its ancestors were is not known any
+// more: so the shard waits for every lease of its keys that is unfinished and not listed either.
 func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
 	past := map[string]bool{}
 	var pass func(shard string)
@@ -221,6 +241,14 @@ func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
 			pass(shard)
 		}
 	}
+	expiring := func(keys HashRange) bool {
+		for shard, l := range leases {
+			if _, there := listed[shard]; !there && !l.Checkpoint.IsShardEnd() && l.HashRange.overlaps(keys) {
+				return true
+			}
+		}
+		return false
+	}
 	var missing []Shard
 	for _, id := range slices.Sorted(maps.Keys(listed)) {
 		if _, ok := leases[id]; ok || past[id] {
@@ -230,8 +258,10 @@ func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
 			if l, ok := leases[p]; ok {
 				return !l.Checkpoint.IsShardEnd()
 			}
-			_, there := listed[p]
-			return there && !past[p]
+			if _, there := listed[p]; !there {
+				return expiring(listed[id].HashRange)
+			}
+			return !past[p]
 		})
 		if !waits {
 			missing = append(missing, listed[id])
@@ -243,7 +273,8 @@ func MissingLeases(leases map[string]Lease, listed map[string]Shard) []Shard {
 // tidy removes what nobody needs any more; the lowest-ranked worker does it, once a read of the
 // leases.
 //
-// A finished lease goes when all of its children have begun, or the stream lists it no longer. The
+// A finished lease goes when all of its children have begun, or are gone themselves: until then it says that
+// it was finished, and not lost. If it has none, it goes when the stream lists it no longer. The
 // children must have been seen so for a while: a reader whose view of the children is older than its
 // view of the parent would otherwise take the parent for one that was never made, and make it again.
 func (m *Member) tidy() {
@@ -258,12 +289,16 @@ func (m *Member) tidy() {
 		if v.ended == 0 {
 			continue
 		}
-		begun := len(v.item.Lease.Children) > 0
+		over := len(v.item.Lease.Children) > 0 || !m.stillListed(v) && m.now.Sub(v.ended) >= m.cfg.Relist
 		for _, child := range v.item.Lease.Children {
-			c := m.view[child]
-			begun = begun && c != nil && c.begun != 0 && m.now.Sub(c.begun) >= m.cfg.Relist
+			if c := m.view[child]; c != nil {
+				over = over && c.begun != 0 && m.now.Sub(c.begun) >= m.cfg.Relist
+			} else {
+				_, there := m.listed[child]
+				over = over && !there && m.settledListing(v.ended)
+			}
 		}
-		if begun || !m.stillListed(v) && m.now.Sub(v.ended) >= m.cfg.Relist {
+		if over {
 			m.start(forTidying, remove(v.item))
 		}
 	}

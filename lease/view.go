@@ -79,14 +79,23 @@ func (m *Member) onLeases(e LeasesRead) {
 	}
 	m.leasesKnown, m.stale, m.tidied = true, true, false
 	m.leasesLast, m.leasesShown = m.now, m.leasesBegun
+	for _, h := range m.holdings() { // before somebody makes the lease again, and another worker takes it
+		if v := m.view[h.shard()]; !present[h.shard()] && (v == nil || m.gone(v)) && m.writes[h.item.Key] == nil {
+			m.close(h, CloseLost)
+			m.do(Report{Kind: Lost, Shard: h.shard(), Position: h.acked})
+		}
+	}
 	m.leasesPause = min(max(2*m.leasesPause, firstPause), m.cfg.Relist)
 	// Leases go away: finished ones in the end, maybe before this worker saw that they were finished.
 	// A lease that was there a while ago and is not now is gone; one that is new may only be missing from a stale
 	// read.
 	maps.DeleteFunc(m.view, func(shard string, v *viewed) bool {
-		return !present[shard] && m.held[shard] == nil && m.leasesBegunAt >= v.last.Add(m.cfg.Relist/2)
+		return !present[shard] && m.held[shard] == nil && m.gone(v)
 	})
 }
+
+// gone says whether a lease that the last read lacks is gone, and not only missing from a stale read.
+func (m *Member) gone(v *viewed) bool { return m.leasesBegunAt >= v.last.Add(m.cfg.Relist/2) }
 
 // saw takes a lease into the view. A counter that goes back is a stale read; so is a hold whose version does.
 func (m *Member) saw(item Item) *viewed {
@@ -118,17 +127,25 @@ func (m *Member) know(item Item) *viewed {
 	if hold != item.Lease.Hold {
 		m.sawHold(v, hold)
 	}
-	if v.ended == 0 && item.Lease.Checkpoint.IsShardEnd() {
-		v.ended = max(m.now, 1)
-	}
-	if v.begun == 0 && item.Lease.Checkpoint.Begun() {
-		v.begun = max(m.now, 1)
-	}
+	v.ended = since(v.ended, item.Lease.Checkpoint.IsShardEnd(), m.now)
+	v.begun = since(v.begun, item.Lease.Checkpoint.Begun(), m.now)
 	if m.held[item.Key.Shard] != nil {
 		m.heldDue = m.now
 	}
 	m.stale = true
 	return v
+}
+
+// since is when something was first seen to be so; 0 if it is not so. A lease that was deleted by hand and made
+// again is not finished any more.
+func since(was Time, is bool, now Time) Time {
+	switch {
+	case !is:
+		return 0
+	case was == 0:
+		return max(now, 1)
+	}
+	return was
 }
 
 func (m *Member) forget(shard string) {
@@ -140,7 +157,9 @@ func (m *Member) forget(shard string) {
 // finished, so even a stale view proves it. A parent without a lease is done only if the stream no longer
 // lists it; a listing proves that if it has the child, or is from a while later, since one from before
 // the reshard has neither. A parent with a lease is waited for in any case: if its records are past their retention,
-// its owner finds out and finishes it, when none of its handlers runs any more.
+// its owner finds out and finishes it, when none of its handlers runs any more. That holds for ancestors
+// further up, too; who they are is not known where a shard between them has passed its retention before it had a
+// lease.
 func (m *Member) open(v *viewed) bool {
 	l := v.item.Lease
 	if l.Root || l.Checkpoint.Begun() {
@@ -163,8 +182,22 @@ func (m *Member) open(v *viewed) bool {
 			m.wantAll = m.wantAll || m.now.Sub(m.listAt) >= m.cfg.Relist // it may be gone since
 			return false
 		}
+		if childListed && m.expiring(l.HashRange) {
+			m.wantAll = m.wantAll || m.now.Sub(m.listAt) >= m.cfg.Relist
+			return false
+		}
 	}
 	return true
+}
+
+// expiring says whether there is an unfinished lease of a shard with some of these keys that the stream lists no longer.
+func (m *Member) expiring(keys HashRange) bool {
+	for shard, v := range m.view {
+		if _, there := m.listed[shard]; !there && v.ended == 0 && v.item.Lease.HashRange.overlaps(keys) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *Member) viewedShards() []string { return slices.Sorted(maps.Keys(m.view)) }

@@ -133,8 +133,8 @@ func (m *Member) fenceSilent() {
 	if m.suspended() || m.blind() {
 		return
 	}
-	for _, id := range slices.Sorted(maps.Keys(m.peers)) {
-		p := m.peers[id]
+	var silent []string
+	for id, p := range m.peers {
 		if !p.alive() || !p.reads(m.cfg.Stream) || m.writes[p.item.Key] != nil {
 			continue
 		}
@@ -142,6 +142,11 @@ func (m *Member) fenceSilent() {
 			m.wakeAt(expiry)
 			continue
 		}
+		silent = append(silent, id)
+	}
+	slices.Sort(silent)
+	for _, id := range silent {
+		p := m.peers[id]
 		fence := p.item
 		fence.Worker.State = Fenced
 		m.start(forFence, update(p.item, fence))

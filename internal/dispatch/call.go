@@ -9,6 +9,7 @@ import (
 type call struct {
 	record   *record.Record // nil once it is handled
 	batch    *batch
+	of       *aggregate // of which it is a user record, or nil
 	handle   Handle
 	attempt  int   // how often it was handed out
 	failures int   // how often it failed, alone or as one of many
@@ -18,6 +19,8 @@ type call struct {
 	older, newer  *call // in the shard
 	before, after *call // of the same key, not handled
 	next          *call // in the line of those that are ready
+
+	user *record.Record // room for a user record, which lies in no batch; it stays with the call
 }
 
 // parked says whether an older record of the same key is not handled. Such a call was never handed out, unless together
@@ -34,15 +37,23 @@ type calls struct {
 	spare            *call // used up, to be used again; linked by newer
 }
 
-// add makes the call of the shard's next record. If it is keyed, it comes after the one before of its key.
-func (s *calls) add(r *record.Record, b *batch, keyed bool) *call {
+// add makes the call of the shard's next record, which is one of b's, or a user record of a. If it is keyed, it
+// comes after the one before of its key.
+func (s *calls) add(r *record.Record, b *batch, a *aggregate, keyed bool) *call {
 	c := s.spare
 	if c == nil {
 		c = new(call)
 	} else {
 		s.spare = c.newer
 	}
-	*c = call{record: r, batch: b, older: s.newest}
+	*c = call{record: r, batch: b, of: a, older: s.newest, user: c.user}
+	if a != nil {
+		if c.user == nil {
+			c.user = new(record.Record)
+		}
+		*c.user = *r
+		c.record = c.user
+	}
 	if s.newest == nil {
 		s.oldest = c
 	} else {
@@ -50,10 +61,10 @@ func (s *calls) add(r *record.Record, b *batch, keyed bool) *call {
 	}
 	s.newest = c
 	if keyed {
-		if before := s.ofKey[r.PartitionKey]; before != nil {
+		if before := s.ofKey[c.record.PartitionKey]; before != nil {
 			c.before, before.after = before, c
 		}
-		s.ofKey[r.PartitionKey] = c
+		s.ofKey[c.record.PartitionKey] = c
 	}
 	return c
 }
@@ -71,7 +82,7 @@ func (s *calls) handled(c *call) {
 		delete(s.ofKey, c.record.PartitionKey)
 	}
 	*c.record = record.Record{} // its bytes are free, though the batch's array is not
-	c.record, c.batch, c.turn = nil, nil, nil
+	c.record, c.batch, c.of, c.turn = nil, nil, nil, nil
 	for s.oldest != nil && s.oldest.record == nil {
 		passed := s.oldest
 		s.oldest = passed.newer
@@ -95,7 +106,7 @@ func (s *calls) retract(c *call) {
 }
 
 func (s *calls) recycle(c *call) {
-	*c = call{newer: s.spare}
+	*c = call{newer: s.spare, user: c.user}
 	s.spare = c
 }
 
@@ -121,8 +132,13 @@ func (s *calls) pop() *call {
 // clear forgets all calls and returns the bytes of the records that are not handled.
 func (s *calls) clear() (bytes int64) {
 	for c := s.oldest; c != nil; c = c.newer {
-		if c.record != nil {
+		switch {
+		case c.record == nil:
+		case c.of == nil:
 			bytes += c.record.Size()
+		case c.of.raw.Data != nil: // once for all of its user records, and the rest of it
+			bytes += c.of.raw.Size()
+			*c.of.raw = record.Record{}
 		}
 		if c.turn != nil && c.turn.timer != nil {
 			c.turn.timer.Stop()

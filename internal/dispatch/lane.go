@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leatstream/leat/internal/kpl"
 	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
@@ -47,6 +48,11 @@ type LaneConfig struct {
 	PerKey      bool
 	AtOnce      int // 0 is 1
 	MaxInFlight int // 0 is 1
+
+	// Range is the shard's, for user records out of aggregated ones: those outside of it are strays, which
+	// DropStrays drops. One that is zero, or cannot be read, holds all.
+	Range      lease.HashRange
+	DropStrays bool
 
 	// Give is called with the bytes that are no longer held.
 	Give func(int64)
@@ -92,6 +98,7 @@ const readAhead = 2
 // record by record and in batches, are the same lane with other bounds.
 type Lane struct {
 	cfg     LaneConfig
+	hashes  kpl.Range
 	ctx     context.Context // of the handlers
 	cancel  context.CancelCauseFunc
 	stop    chan struct{} // closed: start no further handler
@@ -125,6 +132,7 @@ type Lane struct {
 
 	handled int64
 	givenUp int64 // of these
+	strays  int64 // user records
 	queued  int
 	freed   int64 // bytes of handled records that were not given back yet
 	trouble trouble
@@ -134,6 +142,7 @@ type Lane struct {
 type LaneState struct {
 	Handled   int64     // records, those that were given up included
 	GivenUp   int64     // records
+	Strays    int64     // user records that do not belong to the shard
 	Queued    int       // records read and not yet handled, the running ones included
 	Running   time.Time // when the handler was called that has the head; zero if none has
 	Deferred  bool      // it has returned, and its ack is to come from elsewhere
@@ -159,6 +168,7 @@ func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
 		tracker: NewTracker(cfg.Start),
 		last:    cfg.Start,
 	}
+	l.hashes, _ = kpl.NewRange(cfg.Range)
 	l.work = sync.NewCond(&l.mu)
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return l
@@ -246,6 +256,9 @@ func (l *Lane) Free() {
 	held := l.freed + l.calls.clear()
 	l.turns = turns{}
 	for _, b := range l.queue {
+		if b.inside != nil && b.inside.open > 0 {
+			b.pass() // calls.clear has counted it
+		}
 		held += sizeOf(b.records[b.next:])
 	}
 	l.queue, l.queued, l.freed, l.unseen = nil, 0, 0, 0
@@ -274,7 +287,7 @@ func (l *Lane) State() LaneState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := LaneState{
-		Handled: l.handled, GivenUp: l.givenUp, Queued: l.queued,
+		Handled: l.handled, GivenUp: l.givenUp, Strays: l.strays, Queued: l.queued,
 		Suspended: l.gated > 0, Full: l.full(), Above: l.above(),
 	}
 	if head := l.calls.oldest; head != nil {

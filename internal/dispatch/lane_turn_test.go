@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/leatstream/leat/internal/kpl"
 	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
@@ -26,6 +27,73 @@ type turnWorld struct {
 	bad    int  // every so many records one never succeeds; 0 is none
 	dead   map[int]bool
 	letter int
+
+	units []unit
+}
+
+// unit is a record of the shard: a plain one, or an aggregated one with some user records.
+type unit struct{ first, last int }
+
+// lay puts the records 1 to total into units.
+func (w *turnWorld) lay(total int, sizes []int) {
+	for n, i := 1, 0; n <= total; i++ {
+		last := min(total, n+sizes[i%len(sizes)]-1)
+		w.units = append(w.units, unit{n, last})
+		n = last + 1
+	}
+}
+
+// at is the position after record n.
+func (w *turnWorld) at(n int) lease.Position {
+	for i, u := range w.units {
+		if n >= u.first && n <= u.last {
+			p, err := lease.AfterSequence(fmt.Sprint(i+1), int64(n-u.first))
+			if err != nil {
+				panic(err)
+			}
+			return p
+		}
+	}
+	return lease.TrimHorizon()
+}
+
+// read is what a reader gets from the unit at place on.
+func (w *turnWorld) read(place, last int) (records []record.Record) {
+	for i := place; i < last; i++ {
+		u := w.units[i]
+		r := record.Record{SequenceNumber: fmt.Sprint(i + 1), PartitionKey: fmt.Sprint(u.first % w.keys), Data: fmt.Append(nil, u.first)}
+		if u.last > u.first {
+			a := kpl.NewAggregator(0)
+			for n := u.first; n <= u.last; n++ {
+				if full, err := a.Add(fmt.Sprint(n%w.keys), "", fmt.Append(nil, n)); full || err != nil {
+					panic(err)
+				}
+			}
+			r.Data, r.Aggregated = a.Finish(), true
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// after is the unit at which a reader goes on behind a position: the same one again, if it is aggregated.
+func (w *turnWorld) after(p lease.Position) int {
+	sequence, _, ok := p.Sequence()
+	if !ok {
+		return 0
+	}
+	var i int
+	fmt.Sscan(sequence, &i)
+	if u := w.units[i-1]; u.last > u.first {
+		return i - 1
+	}
+	return i
+}
+
+// told is the number of a record.
+func told(r *record.Record) (n int) {
+	fmt.Sscan(string(r.Data), &n)
+	return n
 }
 
 // enter checks what a call gets.
@@ -37,16 +105,16 @@ func (w *turnWorld) enter(records []record.Record) {
 	defer w.mu.Unlock()
 	seen := map[int]bool{}
 	for i := range records {
-		n := number(&records[i])
+		n := told(&records[i])
 		key := n % w.keys
 		if before := n - w.keys; w.done[n] || before > 0 && !w.done[before] && !seen[before] {
 			w.faults = append(w.faults, fmt.Sprintf("record %d begins; handled before: itself %v, the one before %v", n, w.done[n], w.done[before]))
 		}
-		if w.running[key] && !slices.ContainsFunc(records[:i], func(r record.Record) bool { return number(&r)%w.keys == key }) {
+		if w.running[key] && !slices.ContainsFunc(records[:i], func(r record.Record) bool { return told(&r)%w.keys == key }) {
 			w.faults = append(w.faults, fmt.Sprintf("record %d begins while one of its key is handled", n))
 		}
-		if i > 0 && n <= number(&records[i-1]) {
-			w.faults = append(w.faults, fmt.Sprintf("record %d comes after %d in a batch", n, number(&records[i-1])))
+		if i > 0 && n <= told(&records[i-1]) {
+			w.faults = append(w.faults, fmt.Sprintf("record %d comes after %d in a batch", n, told(&records[i-1])))
 		}
 		seen[n], w.running[key] = true, true
 	}
@@ -72,7 +140,7 @@ func (w *turnWorld) handle(ctx context.Context, records []record.Record) error {
 	w.enter(records)
 	numbers, attempts := []int{}, 0
 	for i := range records {
-		numbers = append(numbers, number(&records[i]))
+		numbers = append(numbers, told(&records[i]))
 		attempts = max(attempts, records[i].Attempt)
 	}
 	pick := numbers[0]*31 + attempts*7
@@ -118,7 +186,7 @@ func (w *turnWorld) handle(ctx context.Context, records []record.Record) error {
 }
 
 func (w *turnWorld) giveUp(_ context.Context, r *record.Record, cause error) error {
-	n := number(r)
+	n := told(r)
 	if w.letter++; w.letter%2 == 0 {
 		return errors.New("the letter box is full")
 	}
@@ -146,6 +214,7 @@ func TestLaneTurns(t *testing.T) {
 			calm:      rapid.Bool().Draw(rt, "calm"),
 			dead:      map[int]bool{},
 		}
+		w.lay(total, rapid.SliceOfN(rapid.IntRange(1, 12), 1, 10).Draw(rt, "units"))
 		perKey := rapid.Bool().Draw(rt, "perKey")
 		attempts := rapid.IntRange(0, 8).Draw(rt, "attempts")
 		if attempts > 3 && !w.calm { // so that only bad ones are given up
@@ -178,14 +247,13 @@ func TestLaneTurns(t *testing.T) {
 						return
 					}
 					if rewind {
-						for place = 0; at(place) != again; place++ {
-						}
+						place = w.after(again)
 					}
 					time.Sleep(time.Duration(n%2) * 70 * time.Millisecond)
-					last := min(total, place+sizes[n%len(sizes)])
-					records := keyed(place+1, last, w.keys)
+					last := min(len(w.units), place+sizes[n%len(sizes)])
+					records := w.read(place, last)
 					taken += sizeOf(records)
-					b.Push(records, last == total)
+					b.Push(records, last == len(w.units))
 					place = last
 				}
 			}()
@@ -202,7 +270,7 @@ func TestLaneTurns(t *testing.T) {
 			}
 			<-b.Done()
 			handled := w.prefix()
-			want := at(handled)
+			want := w.at(handled)
 			if b.ended == 1 {
 				want = lease.ShardEnd()
 			}
@@ -212,7 +280,7 @@ func TestLaneTurns(t *testing.T) {
 			if b.ended == 1 && handled != total {
 				rt.Fatalf("ended at %d of %d", handled, total)
 			}
-			if s := b.State(); s.GivenUp != int64(len(w.dead)) || w.calm && s.Above > 0 {
+			if s := b.State(); s.GivenUp != int64(len(w.dead)) || w.calm && s.Above > 0 || b.ended == 1 && s.Queued != 0 {
 				rt.Fatalf("%d were given up, %+v", len(w.dead), s)
 			}
 			b.Drain()

@@ -13,22 +13,49 @@ type batch struct {
 	next    int // the first one that was not looked at
 	left    int // records that are neither handled nor dropped
 	read    time.Time
+
+	looked bool       // somebody has looked whether the next record is aggregated
+	inside *aggregate // it is, and is being taken apart
+}
+
+// first is the next record that was not looked at.
+func (b *batch) first() *record.Record {
+	if b.inside != nil {
+		return &b.inside.head
+	}
+	return &b.records[b.next]
+}
+
+// pass goes to the next record.
+func (b *batch) pass() {
+	b.next++
+	b.looked, b.inside = false, nil
 }
 
 // ahead is the batch of the next record to look at, or nil. The caller holds the lock, here and below.
 //
 // The first batch stays in the queue while its last records are handled, so that Room counts it.
 func (l *Lane) ahead() *batch {
-	for len(l.queue) > 0 && l.queue[0].next == len(l.queue[0].records) {
-		if len(l.queue) == 1 {
+	for len(l.queue) > 0 {
+		b := l.queue[0]
+		switch {
+		case b.next < len(b.records) && (b.looked || l.open(b)):
+			return b
+		case b.next < len(b.records): // all of it was handed out before
+			r := &b.records[b.next]
+			l.unseen -= l.batchSize(r)
+			l.freed += r.Size()
+			*r = record.Record{}
+			l.queued--
+			b.pass()
+			l.leave(b)
+		case len(l.queue) == 1:
 			return nil
+		default:
+			l.dropFirst()
 		}
-		l.dropFirst()
 	}
-	if len(l.queue) == 0 {
-		return nil
-	}
-	return l.queue[0]
+	return nil
 }
 
 // leave notes that a record of b is handled. It says whether it was the last one.
@@ -49,11 +76,17 @@ func (l *Lane) dropFirst() {
 // enter looks at the next record: it gets its call and its place in the tracker. If an older record of its key
 // is not handled it is parked behind that one.
 func (l *Lane) enter(b *batch) *call {
-	r := &b.records[b.next]
-	b.next++
-	l.unseen -= l.batchSize(r)
-	c := l.calls.add(r, b, l.cfg.PerKey)
-	c.handle = l.tracker.Add(positionOf(r))
+	a := b.inside
+	c := l.calls.add(b.first(), b, a, l.cfg.PerKey)
+	c.handle = l.tracker.Add(positionOf(c.record))
+	if a != nil {
+		a.open++
+		l.advance(a)
+	}
+	if a == nil || !a.more {
+		l.unseen -= l.batchSize(&b.records[b.next])
+		b.pass()
+	}
 	return c
 }
 
@@ -76,7 +109,6 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 		}
 		freed += n
 		dropped = true
-		l.queued--
 	}
 	if dropped {
 		l.rewind, l.ended = true, false
@@ -101,11 +133,15 @@ func (l *Lane) newestUnseen() *batch {
 func (l *Lane) dropNewest() (freed int64, ok bool) {
 	if b := l.newestUnseen(); b != nil {
 		last := len(b.records) - 1
-		freed = b.records[last].Size()
 		l.unseen -= l.batchSize(&b.records[last])
+		if b.next == last && b.inside != nil {
+			return l.breakOff(b), true
+		}
+		freed = b.records[last].Size()
 		b.records[last] = record.Record{}
 		b.records = b.records[:last]
 		b.left--
+		l.queued--
 		if b.left == 0 {
 			l.queue = l.queue[:len(l.queue)-1]
 		}
@@ -115,11 +151,10 @@ func (l *Lane) dropNewest() (freed int64, ok bool) {
 	if c == nil || !c.parked() || c.turn != nil {
 		return 0, false
 	}
-	freed = c.record.Size()
-	b := c.batch
+	l.queued--
 	l.tracker.Retract()
+	freed, _ = l.release(c)
 	l.calls.retract(c)
-	l.leave(b)
 	return freed, true
 }
 

@@ -119,10 +119,10 @@ func (l *Lane) ack(t *turn, c *call, after *outcome) {
 		l.givenUp++
 	}
 	l.queued--
-	l.freed += c.record.Size()
-	b := c.batch
+	bytes, last := l.release(c)
+	l.freed += bytes
 	l.calls.handled(c)
-	if l.leave(b) || l.freed >= giveAtLeast {
+	if last || l.freed >= giveAtLeast {
 		after.give += l.freed
 		l.freed = 0
 	}

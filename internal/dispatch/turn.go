@@ -156,7 +156,7 @@ func (l *Lane) nextFor(t *turn, bytes int) *call {
 	}
 	for !l.stopping {
 		b := l.ahead()
-		if b == nil || !l.mayJoin(t, bytes, &b.records[b.next]) {
+		if b == nil || !l.mayJoin(t, bytes, b.first()) {
 			return nil
 		}
 		if l.cfg.PerKey && l.tracker.InFlight() >= l.cfg.MaxInFlight {

@@ -47,6 +47,7 @@ type Config struct {
 	MaxInFlight int
 
 	HaltOnTrimmed      bool
+	DropStrays         bool // user records that do not belong to their shard
 	MaxShards          int
 	CheckpointInterval time.Duration
 	FailoverTime       time.Duration

@@ -28,6 +28,7 @@ type grant struct {
 	// Guarded by Engine.mu.
 	behind time.Duration
 	read   time.Time // of the last answer
+	bad    int64     // records that look like aggregated ones, and are not
 	stuck  error
 	waits  bool // for a handler of an older epoch
 	ended  bool // the epoch is over; only a handler is still running
@@ -54,7 +55,8 @@ func (l *loop) openGrant(a lease.Open) {
 		Batch:   e.cfg.Batch,
 		Retry:   e.cfg.Retry,
 		GiveUp:  g.giveUp(),
-		PerKey:  e.cfg.PerKey, AtOnce: e.cfg.AtOnce, MaxInFlight: e.cfg.MaxInFlight,
+		Range:   a.HashRange, DropStrays: e.cfg.DropStrays,
+		PerKey: e.cfg.PerKey, AtOnce: e.cfg.AtOnce, MaxInFlight: e.cfg.MaxInFlight,
 		Give: share.Give,
 		Ended: func() {
 			l.post(lease.Acked{Shard: a.Shard, Token: a.Token, Position: lease.ShardEnd()})
@@ -183,6 +185,7 @@ func (l *loop) feed(ctx context.Context, g *grant) {
 		}
 		e.mu.Lock()
 		g.behind, g.read = b.Behind, time.Now()
+		g.bad += b.Malformed
 		e.mu.Unlock()
 		g.lane.Push(b.Records, b.End)
 		if b.End {

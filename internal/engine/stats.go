@@ -26,6 +26,8 @@ type ShardStats struct {
 	Position lease.Position // everything up to it is handled
 	Handled  int64          // records, since the shard was taken, those that were given up included
 	GivenUp  int64          // records, of these
+	Strays   int64          // user records that do not belong to the shard
+	Bad      int64          // records that look like aggregated ones, and are not
 	Queued   int            // records read and not handled
 	Behind   time.Duration  // of the last answer read
 	Read     time.Time      // when that came
@@ -46,7 +48,7 @@ func (e *Engine) Stats() Stats {
 		lane := g.lane.State()
 		s.Shards = append(s.Shards, ShardStats{
 			Shard: g.shard, Token: g.token, Position: g.lane.Watermark(),
-			Handled: lane.Handled, GivenUp: lane.GivenUp, Queued: lane.Queued,
+			Handled: lane.Handled, GivenUp: lane.GivenUp, Strays: lane.Strays, Bad: g.bad, Queued: lane.Queued,
 			Behind: g.behind, Read: g.read, Running: lane.Running, Attempt: lane.Attempt, Err: lane.Err,
 			Why: g.why(lane),
 		})

@@ -3,19 +3,20 @@ package fetch
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
-	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
+	"github.com/leatstream/leat/internal/kpl"
 	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
 
-// answered turns an answer into a batch. taken bytes have been taken for it.
-func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, began time.Time, taken int64) (Batch, bool, error) {
-	batch, err := r.decode(out)
+// answered turns an answer into a batch. all are its records; taken bytes have been taken for it.
+func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, all []record.Record, began time.Time, taken int64) (Batch, bool, error) {
+	batch, err := r.judge(out, all)
 	if err != nil {
 		r.cfg.Credit.Give(taken)
 		return r.failed(err)
@@ -25,10 +26,10 @@ func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, be
 	} else if err != nil {
 		return r.failed(fmt.Errorf("waiting for memory: %w", err))
 	}
-	r.learn(max(taken, batch.Size), len(out.Records))
+	r.learn(max(taken, batch.Size), len(all))
 
 	// The place moves only now: a failure up to here reads the same records again.
-	r.advance(out.Records)
+	r.advance(all)
 	r.iterator = aws.ToString(out.NextShardIterator)
 	r.well(batch.Behind)
 	if r.iterator == "" {
@@ -60,8 +61,8 @@ func (r *Reader) settle(ctx context.Context, taken, size int64) error {
 	return r.cfg.Credit.Take(ctx, size)
 }
 
-// decode makes records of an answer, without those up to the place.
-func (r *Reader) decode(out *kinesis.GetRecordsOutput) (Batch, error) {
+// judge makes a batch of an answer, without the records up to the place.
+func (r *Reader) judge(out *kinesis.GetRecordsOutput, all []record.Record) (Batch, error) {
 	if out.NextShardIterator == nil && out.MillisBehindLatest == nil && len(out.ChildShards) == 0 {
 		// An empty body or "{}", as a proxy may send, decodes to this. It is not the end of the shard: an
 		// answer of the service always says how far behind it is.
@@ -71,66 +72,91 @@ func (r *Reader) decode(out *kinesis.GetRecordsOutput) (Batch, error) {
 		Behind:  time.Duration(max(0, aws.ToInt64(out.MillisBehindLatest))) * time.Millisecond,
 		Rewinds: r.seen,
 	}
-	answer := out.Records
-	if !r.place.reached && len(answer) > 0 {
-		first, err := position(answer[0].SequenceNumber)
+	if !r.place.reached && len(all) > 0 {
+		first, err := r.position(&all[0])
 		if err != nil {
-			return Batch{}, fmt.Errorf("answer of shard %s: %w", r.cfg.Shard, err)
+			return Batch{}, err
 		}
 		if batch.Trimmed, err = r.place.first(r.cfg.Shard, first); err != nil {
 			return Batch{}, err
 		}
-		for len(answer) > 0 {
-			at, err := position(answer[0].SequenceNumber)
+		for len(all) > 0 {
+			at, err := r.position(&all[0])
 			if err != nil {
-				return Batch{}, fmt.Errorf("answer of shard %s: %w", r.cfg.Shard, err)
+				return Batch{}, err
 			}
-			if !r.place.passed(at) {
-				break
+			if !r.place.passed(at) || !r.place.told && r.place.at(at) && kpl.Check(all[0].Data, 0) == nil {
+				break // for the caller to take what is left of it
 			}
-			answer = answer[1:]
+			all = all[1:]
 		}
 	}
-	if len(answer) == 0 {
+	if len(all) == 0 {
 		return batch, nil
 	}
-	if _, err := position(answer[len(answer)-1].SequenceNumber); err != nil {
-		return Batch{}, fmt.Errorf("answer of shard %s: %w", r.cfg.Shard, err)
+	last := &all[len(all)-1]
+	if _, err := r.position(last); err != nil {
+		return Batch{}, err
 	}
-	batch.Records = make([]record.Record, len(answer))
-	for i := range answer {
-		batch.Records[i] = r.record(&answer[i])
-		batch.Size += batch.Records[i].Size()
+	// The last number becomes the reader's place and, when all is handled, the checkpoint. It must not keep the
+	// other records' strings in memory for as long as the shard is idle.
+	last.SequenceNumber = strings.Clone(last.SequenceNumber)
+	batch.Records = all
+	for i := range all {
+		batch.Size += all[i].Size()
+		if !kpl.Is(all[i].Data) {
+			continue
+		}
+		if kpl.Check(all[i].Data, 0) == nil {
+			all[i].Aggregated = true
+		} else {
+			batch.Malformed++
+		}
 	}
 	return batch, nil
 }
 
-func (r *Reader) record(in *types.Record) record.Record {
-	return record.Record{
-		Stream:         r.cfg.Stream.Name,
-		Shard:          r.cfg.Shard,
-		SequenceNumber: aws.ToString(in.SequenceNumber),
-		PartitionKey:   aws.ToString(in.PartitionKey),
-		Data:           in.Data,
-		ArrivalTime:    aws.ToTime(in.ApproximateArrivalTimestamp),
-		Token:          r.cfg.Token,
-	}
+// template is what all records of the shard have in common.
+func (r *Reader) template() record.Record {
+	return record.Record{Stream: r.cfg.Stream.Name, Shard: r.cfg.Shard, Token: r.cfg.Token}
 }
 
-// advance moves the place to the last record that came. decode has shown that it can be read.
-func (r *Reader) advance(answer []types.Record) {
-	if len(answer) == 0 {
+// recordsOf makes records of what an API without wire.Protocol has answered.
+func (r *Reader) recordsOf(out *kinesis.GetRecordsOutput) []record.Record {
+	all := make([]record.Record, len(out.Records))
+	for i, in := range out.Records {
+		all[i] = r.template()
+		all[i].SequenceNumber = aws.ToString(in.SequenceNumber)
+		all[i].PartitionKey = aws.ToString(in.PartitionKey)
+		all[i].Data = in.Data
+		all[i].ArrivalTime = aws.ToTime(in.ApproximateArrivalTimestamp)
+	}
+	return all
+}
+
+// position is the place of a record as the service numbers it.
+func (r *Reader) position(in *record.Record) (lease.Position, error) {
+	p, err := lease.AfterSequence(in.SequenceNumber, 0)
+	if err != nil {
+		return p, fmt.Errorf("answer of shard %s: %w", r.cfg.Shard, err)
+	}
+	return p, nil
+}
+
+// advance moves the place to the last record that came. judge has shown that it can be read.
+func (r *Reader) advance(all []record.Record) {
+	if len(all) == 0 {
 		return
 	}
-	last, _ := position(answer[len(answer)-1].SequenceNumber)
+	last, _ := r.position(&all[len(all)-1])
 	r.place.advance(last)
 }
 
 // dataSize is what the service counts against a shard's read quota: data and partition keys.
-func dataSize(out *kinesis.GetRecordsOutput) int64 {
+func dataSize(all []record.Record) int64 {
 	var n int
-	for i := range out.Records {
-		n += len(out.Records[i].Data) + len(aws.ToString(out.Records[i].PartitionKey))
+	for i := range all {
+		n += len(all[i].Data) + len(all[i].PartitionKey)
 	}
 	return int64(n)
 }
@@ -139,6 +165,13 @@ func dataSize(out *kinesis.GetRecordsOutput) int64 {
 func (p *place) passed(at lease.Position) bool {
 	_, _, known := p.after.Sequence()
 	return known && at.Compare(p.after) <= 0
+}
+
+// at says whether the place lies at or in the record that ends at this position.
+func (p *place) at(record lease.Position) bool {
+	here, _, known := p.after.Sequence()
+	there, _, _ := record.Sequence()
+	return known && here == there
 }
 
 // advance notes that all records up to last have come.
@@ -150,5 +183,5 @@ func (p *place) advance(last lease.Position) {
 	} else if now != was {
 		return // only records older than the place so far
 	}
-	p.reached, p.doubt = true, nil
+	p.reached, p.told, p.doubt = true, true, nil
 }

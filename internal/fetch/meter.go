@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/leatstream/leat/internal/wire"
 )
 
 // HTTPClient sends requests, as *http.Client does; it is the SDK's interface of the same name.
@@ -18,15 +20,9 @@ type HTTPClient interface {
 }
 
 const (
-	// AnswerFactor is how many bytes are taken from the budget for each byte of an answer's body:
-	// while an answer is decoded, the raw body (in a buffer that has grown to up to twice its length) and the
-	// decoded records stand side by side. What the records do not pin is given back
-	// after.
-	AnswerFactor = 3
-
-	// MaxAnswer is the body that is assumed where the answer does not tell its length, and the
-	// most that is read of it: 10 MiB of data in base64 and 10,000 records of 1.4 KiB besides (a
-	// partition key has up to 256 characters).
+	// MaxAnswer is the most that is read of an answer's body, and what is assumed where the answer does not
+	// tell its length: 10 MiB of data in base64 and 10,000 records of 1.4 KiB besides (a partition key has
+	// up to 256 characters).
 	MaxAnswer = 28 << 20
 
 	// shortAnswer of a body of unknown length is read before anything is taken: most such answers
@@ -53,9 +49,9 @@ const (
 )
 
 // MeteredHTTP wraps the HTTP client of the Kinesis SDK client so that the answers that a Reader asks
-// for are paid for from its Credit as soon as their length is known, before their body is read:
-// AnswerFactor times the length, MaxAnswer times that where an answer does not tell it. Until the
-// bytes are there the connection waits, and with it the sender.
+// for are paid for from its Credit as soon as their length is known, before their body is read: with
+// wire.Cost, of MaxAnswer where an answer does not tell its length. Until the bytes are there the
+// connection waits, and with it the sender. What the records do not pin is given back after.
 //
 // It also gives every request its time-outs, and hides the request body's WriteTo: the SDK's body
 // cannot be written and closed at one time, and a server that answers within a millisecond makes
@@ -179,6 +175,7 @@ type meterKey struct{}
 // becomes of the call, it closes the meter and gives back what it does not keep.
 type meter struct {
 	credit  Credit
+	limit   int        // how many records were asked for
 	waiting func(bool) // told around a Take
 
 	mu     sync.Mutex // never held while waiting
@@ -201,7 +198,7 @@ func (m *meter) pay(ctx context.Context, answer *http.Response) error {
 	// Given back before the next Take: who held and waited could deadlock with others that do.
 	m.credit.Give(earlier)
 
-	cost := length * AnswerFactor
+	cost := wire.Cost(length, m.limit)
 	m.waiting(true)
 	err = m.credit.Take(ctx, cost)
 	m.waiting(false)
@@ -225,9 +222,12 @@ func (m *meter) close() (taken int64) {
 	return taken
 }
 
-// measure finds how long a body is; one of unknown length that is not short counts as MaxAnswer, and
-// fails when it is longer.
+// measure finds how long a body is; one of unknown length that is not short counts as MaxAnswer. A
+// longer one is an error, here or when it is read.
 func measure(length int64, body io.ReadCloser) (int64, io.ReadCloser, error) {
+	if length > MaxAnswer {
+		return 0, nil, fmt.Errorf("%d bytes; the service's have at most %d", length, MaxAnswer)
+	}
 	if length >= 0 {
 		return length, body, nil
 	}

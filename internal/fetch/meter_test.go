@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
+	"github.com/leatstream/leat/internal/wire"
 	"github.com/leatstream/leat/lease"
 	"github.com/leatstream/leat/local"
 )
@@ -59,8 +60,13 @@ func request(t *testing.T, ctx context.Context) *http.Request {
 	return r
 }
 
+// testLimit is how many records the tests' calls ask for.
+const testLimit = 100
+
+func cost(length int64) int64 { return wire.Cost(length, testLimit) }
+
 func metering(ctx context.Context, c Credit) (context.Context, *meter) {
-	m := &meter{credit: c, waiting: func(bool) {}}
+	m := &meter{credit: c, limit: testLimit, waiting: func(bool) {}}
 	return context.WithValue(ctx, meterKey{}, m), m
 }
 
@@ -83,9 +89,9 @@ func TestBytesAreTakenBeforeTheBodyIsRead(t *testing.T) {
 			t.Fatalf("read %d bytes, %v", len(got), err)
 		}
 		answer.Body.Close()
-		want := length * AnswerFactor
+		want := cost(length)
 		if length < 0 {
-			want = MaxAnswer * AnswerFactor
+			want = cost(MaxAnswer)
 		}
 		// Only of a body of unknown length, the first 64 KiB come before.
 		unpaid := 0
@@ -117,7 +123,7 @@ func TestShortAnswerOfUnknownLengthCostsItsLength(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if taken := m.close(); taken != 5*AnswerFactor {
+	if taken := m.close(); taken != cost(5) {
 		t.Errorf("taken %d", taken)
 	}
 	if got, _ := io.ReadAll(answer.Body); string(got) != "hello" {
@@ -228,11 +234,11 @@ func TestSecondTryOfACall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if held, taken := credit.balance(), m.close(); held != 100*AnswerFactor || taken != held {
+	if held, taken := credit.balance(), m.close(); held != cost(100) || taken != held {
 		t.Errorf("%d bytes held, %d to give back", held, taken)
 	}
 	// Once the caller has gone, nothing stays taken.
-	credit.Give(100 * AnswerFactor)
+	credit.Give(cost(100))
 	if _, err := client.Do(request(t, ctx)); err != nil || credit.balance() != 0 {
 		t.Errorf("%d bytes held, %v", credit.balance(), err)
 	}
@@ -303,7 +309,7 @@ func TestLimitFitsTheRoom(t *testing.T) {
 			t.Errorf("first limit %d", first)
 		}
 		for i, n := range api.limit[1:] {
-			if n < 150 || n > 1<<20/(AnswerFactor*1333) {
+			if n < 150 || n > 1<<20/1333 {
 				t.Errorf("limit %d is %d", i+1, n)
 			}
 		}

@@ -14,6 +14,10 @@ import (
 type place struct {
 	after lease.Position // everything up to here has been told
 
+	// told says that all of the record at after has been told by this reader. If not, somebody else says that he knows
+	// what is up to there, and there may be more in it: it may be an aggregated record.
+	told bool
+
 	// reached says that a record has come since the place was last opened, so that after is a record
 	// just read and the stream runs on from it. Until then the records up to after are dropped, and the
 	// first that comes shows whether something was trimmed.

@@ -48,8 +48,13 @@ type Notice struct {
 
 // Batch is what Next tells. Any of its parts may be empty.
 type Batch struct {
-	// Records are in order; the slice and what it holds are the caller's.
+	// Records are in order; the slice and what it holds are the caller's. One with Aggregated set is an aggregated
+	// record, found good and still whole: kpl.Reopen takes it apart. If the place to read from is in one, that one comes
+	// again.
 	Records []record.Record
+
+	// Malformed is how many of Records look like aggregated ones, and are not.
+	Malformed int64
 
 	// Size is the sum of the records' Size. That many bytes stay taken from Config.Credit: the caller
 	// gives them back as records are handled or dropped.

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
-	"github.com/leatstream/leat/lease"
+	"github.com/leatstream/leat/internal/wire"
 )
 
 // step makes one call: for an iterator if there is none, else for records. tell says whether there
@@ -27,30 +27,34 @@ func (r *Reader) step(ctx context.Context) (batch Batch, tell bool, err error) {
 		return r.failed(fmt.Errorf("waiting for memory: %w", err))
 	}
 	calling, end := r.begin(ctx)
-	account := &meter{credit: r.cfg.Credit, waiting: r.waiting}
+	limit := r.limit()
+	account := &meter{credit: r.cfg.Credit, limit: int(limit), waiting: r.waiting}
+	into := &wire.Batch{Template: r.template()}
 	began := time.Now()
 	r.status.set("reading", time.Time{})
-	out, err := r.api.GetRecords(context.WithValue(calling, meterKey{}, account), &kinesis.GetRecordsInput{
+	out, err := r.api.GetRecords(wire.WithBatch(context.WithValue(calling, meterKey{}, account), into), &kinesis.GetRecordsInput{
 		ShardIterator: aws.String(r.iterator),
 		StreamARN:     r.cfg.Stream.arn(),
-		Limit:         aws.Int32(r.limit()),
+		Limit:         aws.Int32(limit),
 	}, once)
 	taken := account.close()
 	rewound := end()
-	if err == nil {
-		r.reads = r.reads.Charge(began, dataSize(out))
-	} else {
-		r.reads = r.reads.Charge(began, 0)
+	all := into.Records
+	if err == nil && !into.Filled {
+		all = r.recordsOf(out)
 	}
+	r.reads = r.reads.Charge(began, dataSize(all))
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
 	case rewound:
 		err = nil
+	case errors.Is(err, wire.ErrNoCBOR):
+		err = nil // the next call is made in JSON, and this one tells nothing about the shard
 	case err != nil:
 		batch, tell, err = r.failed(err)
 	default:
-		return r.answered(ctx, out, began, taken)
+		return r.answered(ctx, out, all, began, taken)
 	}
 	// Whatever ended the call: no record of it is kept, nor a byte.
 	r.cfg.Credit.Give(taken)
@@ -83,7 +87,7 @@ func (r *Reader) waiting(yes bool) {
 
 // unknownRecord is the size that a record is taken for before the first has been seen: large, so
 // that the first answer is small rather than too large.
-const unknownRecord = 256 << 10 * AnswerFactor
+const unknownRecord = 256 << 10
 
 // limit is how many records to ask for: as many as probably fit.
 func (r *Reader) limit() int32 {
@@ -233,9 +237,4 @@ func (r *Reader) again(began time.Time, behind time.Duration) {
 	}
 	r.pause = began.Add(time.Duration(float64(r.cfg.PollInterval) * (0.95 + 0.1*r.cfg.Random())))
 	r.status.set("waiting for the poll interval", time.Time{})
-}
-
-// position is the place of a record as the service numbers it.
-func position(sequence *string) (lease.Position, error) {
-	return lease.AfterSequence(aws.ToString(sequence), 0)
 }

@@ -30,6 +30,7 @@ import (
 	"crypto/fips140"
 	"crypto/md5"
 	"encoding/binary"
+	"math"
 	"strings"
 
 	"github.com/leatstream/leat/internal/record"
@@ -70,21 +71,39 @@ type Aggregate struct {
 //
 // The error is an *Error. Whoever delivers data as a plain record then loses nothing.
 func Open(data []byte, most int) (Aggregate, error) {
-	if !Is(data) {
-		return Aggregate{}, &Error{Reason: NotAggregated, what: "no magic bytes, or nothing after them"}
-	}
-	if most <= 0 {
-		most = MaxUserRecords
-	}
-	message := data[len(magic) : len(data)-md5.Size]
-	if checksum(message) != [md5.Size]byte(data[len(data)-md5.Size:]) {
-		return Aggregate{}, &Error{Reason: BadChecksum, what: "the MD5 is another one"}
-	}
-	c, err := inspect(message, uint64(most))
+	message, c, err := look(data, most)
 	if err != nil {
 		return Aggregate{}, err
 	}
 	return Aggregate{message: message, census: c, keys: joinKeys(message, c)}, nil
+}
+
+// Check is Open for somebody else: it looks at all of data, and allocates nothing.
+func Check(data []byte, most int) error {
+	_, _, err := look(data, most)
+	return err
+}
+
+// Reopen is Open for data that Check has found good. It looks at no checksum.
+func Reopen(data []byte) Aggregate {
+	message := data[len(magic) : len(data)-md5.Size]
+	c, _ := inspect(message, math.MaxUint64)
+	return Aggregate{message: message, census: c, keys: joinKeys(message, c)}
+}
+
+func look(data []byte, most int) (message []byte, c census, err error) {
+	if !Is(data) {
+		return nil, c, &Error{Reason: NotAggregated, what: "no magic bytes, or nothing after them"}
+	}
+	if most <= 0 {
+		most = MaxUserRecords
+	}
+	message = data[len(magic) : len(data)-md5.Size]
+	if checksum(message) != [md5.Size]byte(data[len(data)-md5.Size:]) {
+		return nil, c, &Error{Reason: BadChecksum, what: "the MD5 is another one"}
+	}
+	c, err = inspect(message, uint64(most))
+	return message, c, err
 }
 
 // Len is the number of user records in the aggregated record, at least 1.

@@ -8,20 +8,7 @@ import (
 )
 
 // checks looks at every write that the store applies and at every start of a handler, knowing the truth.
-// The names of the invariants:
-//
-//	S1 owner      a handler is started only by the lease's owner, whom nobody has fenced
-//	S2 monotone   a checkpoint never goes back, nor does the end of a shard revert
-//	S3 loss       no record is below a checkpoint before its handler has returned and it is acknowledged
-//	S4 fencing    only the lease's owner moves its checkpoint, and on the counter that it knew
-//	S5 counter    every write raises the counter by one; nobody's lease is taken before he is fenced or gone
-//	S6 order      per key: no gap, no record before the handler of the one before it has returned;
-//	              what is handed out again starts at the checkpoint
-//	S7 parents    no record of a child before its parents are at their end
-//	S8 children   a shard's end is written when the leases of all its children are there
-//	S9 clean      a lease that was drained and released leads to no repeats
-//	S12 token     tokens grow from owner to owner
-//	S14 hygiene   a lease goes only when it is finished and no longer needed
+// The table of what is checked stands in doc.go.
 type checks struct {
 	w         *world
 	violation *Violation
@@ -44,6 +31,7 @@ func (w *world) violate(invariant, shard, worker, format string, args ...any) {
 // applied looks at a write that the store has taken.
 func (c *checks) applied(sender string, wr lease.Write, old lease.Item, found bool, item lease.Item) {
 	key := wr.Item.Key
+	c.foreign(sender, wr, old, item)
 	if wr.Op == lease.Update && (!found || old.Counter != wr.Counter || old.Lease.Owner != wr.Owner) {
 		c.w.violate("S4 fencing", key.Shard, sender, "%s was at counter %d, owner %q; the writer knew counter %d, owner %q",
 			key, old.Counter, old.Lease.Owner, wr.Counter, wr.Owner)
@@ -64,17 +52,26 @@ func (c *checks) applied(sender string, wr lease.Write, old lease.Item, found bo
 		c.workerWritten(sender, key.Worker, wr, old, item)
 	case lease.KindLease:
 		sh := c.w.stream.byID[key.Shard]
+		if sh == nil && isForeign(key) {
+			return
+		}
 		if sh == nil {
 			c.w.violate("S14 hygiene", key.Shard, sender, "lease of a shard that is not there")
 			return
+		}
+		if c.w.stream.recreated && wr.Op == lease.Create && item.Lease.Root {
+			c.w.violate("S14 hygiene", key.Shard, sender, "%v after the stream was made again under its name: %s", wr.Op, describe(item))
 		}
 		switch wr.Op {
 		case lease.Create:
 			c.created(sender, sh, item)
 		case lease.Update:
 			c.updated(sender, sh, old, item)
+			c.believers(sh, item)
 		case lease.Delete:
 			c.deleted(sender, sh, old)
+		case lease.SetHold:
+			c.held(sender, sh, old, item)
 		}
 	}
 }
@@ -90,6 +87,9 @@ func (c *checks) workerWritten(sender, id string, wr lease.Write, old, item leas
 	case lease.Delete:
 		legal = !lives(was)
 	}
+	if !lives(is) {
+		c.w.final[id] = true
+	}
 	if !legal {
 		c.w.violate("S5 counter", "", id, "%v of worker %s by %s: %v to %v", wr.Op, id, sender, was, is)
 	}
@@ -100,7 +100,7 @@ func lives(s lease.WorkerState) bool { return s == lease.Alive || s == lease.Lea
 
 func (c *checks) created(sender string, sh *shard, item lease.Item) {
 	l := item.Lease
-	if sh.checkpoint > 0 || sh.endedAt > 0 {
+	if sh.checkpoint > 0 || sh.endedAt > 0 && !sh.byHand.missing {
 		c.w.violate("S2 monotone", sh.id, sender, "lease made again at %v; %d records are below a checkpoint", l.Checkpoint, sh.checkpoint)
 	}
 	want := lease.TrimHorizon()
@@ -111,17 +111,23 @@ func (c *checks) created(sender string, sh *shard, item lease.Item) {
 	if l.Checkpoint != want || l.Owner != "" || !slices.Equal(l.Parents, names(sh.parents)) {
 		c.w.violate("S8 children", sh.id, sender, "made as %s, want checkpoint %v, parents %v", describe(item), want, names(sh.parents))
 	}
-	sh.everCreated = true
+	sh.everCreated, sh.byHand.missing = true, false
 }
 
 func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 	w, was, is := c.w, old.Lease, item.Lease
 	sh.touched = sender == operator
+	if is.Owner != "" && (is.Owner != was.Owner || is.Checkpoint == was.Checkpoint) {
+		sh.takes = append(sh.takes, take{owner: is.Owner, token: item.Counter, era: sh.byHand.era, life: w.life, hold: is.Hold.ID})
+	}
 	if is.Owner != was.Owner {
+		if w.calmSince > 0 && w.now > w.calmSince {
+			w.violate("L7 outage", sh.id, sender, "the owner changes from %q to %q, though nothing happened but short outages", was.Owner, is.Owner)
+		}
 		if is.Owner != "" {
 			w.res.Takes++
 		}
-		if was.Owner != "" && was.Owner != sender && w.alive(was.Owner) {
+		if was.Owner != "" && was.Owner != sender && w.alive(was.Owner) && !w.final[was.Owner] {
 			w.violate("S5 counter", sh.id, sender, "taken from %s, which is alive and has not been fenced", was.Owner)
 		}
 		if is.Owner != "" && is.Owner != sender && was.Owner != sender {
@@ -130,9 +136,16 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 		if is.Owner != "" && was.Checkpoint.IsShardEnd() {
 			w.violate("S5 counter", sh.id, sender, "taken after its end")
 		}
+		if w.moved != nil && is.Owner != "" {
+			w.moved(sh, is.Owner)
+		}
 		w.heal.moved(sh, was.Owner, is.Owner)
 	}
 	if is.Checkpoint == was.Checkpoint {
+		return
+	}
+	if sender == operator {
+		c.sought(sh, item.Counter, was, is)
 		return
 	}
 	if was.Owner != sender {
@@ -142,8 +155,9 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 		w.violate("S2 monotone", sh.id, sender, "checkpoint went back from %v to %v", was.Checkpoint, is.Checkpoint)
 	}
 	upTo := sh.index(is.Checkpoint)
+	c.noGap(sh, sender, sh.checkpoint, upTo)
 	for i := sh.checkpoint; i < upTo; i++ {
-		if r := &sh.records[i]; !r.acked || !r.finished {
+		if r := &sh.records[i]; !r.settled() {
 			w.violate("S3 loss", sh.id, sender, "checkpoint %v is past record %d (key %d, number %d): handed out %v, handler returned %v, acknowledged %v",
 				is.Checkpoint, i, r.key, r.n, r.handed, r.finished, r.acked)
 			return
@@ -161,7 +175,7 @@ func (c *checks) ended(sender string, sh *shard) {
 		w.violate("S3 loss", sh.id, sender, "SHARD_END of an open shard")
 	}
 	for _, child := range sh.children {
-		if !child.everCreated && !child.trimmed {
+		if _, found := w.store.lease(child.id); !found && !child.trimmed && child.byHand.era == 0 {
 			w.violate("S8 children", sh.id, sender, "SHARD_END before child %s has a lease", child.id)
 		}
 	}
@@ -172,7 +186,7 @@ func (c *checks) ended(sender string, sh *shard) {
 func (c *checks) deleted(sender string, sh *shard, old lease.Item) {
 	begun := len(sh.children) > 0
 	for _, child := range sh.children {
-		begun = begun && child.everBegun
+		begun = begun && (child.everBegun || child.byHand.era > 0) // it may have begun before that
 	}
 	if !old.Lease.Checkpoint.IsShardEnd() || !begun && !sh.trimmed {
 		c.w.violate("S14 hygiene", sh.id, sender, "lease removed: %s; children begun %v, past its retention %v", describe(old), begun, sh.trimmed)

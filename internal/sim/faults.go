@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/leatstream/leat/lease"
 )
 
 // fault is a kind of thing that goes wrong, or at least changes the course of things.
@@ -34,7 +32,16 @@ const (
 	failedHandler
 	lateAck
 	expiry       // the oldest unfinished shard passes its retention, with what was not read of it
+	retention    // records pass their retention that have waited for long
+	slowWorker   // all handlers of one worker are slow for a while
+	scaledToZero // all workers go; they come back later
 	foreignWrite // somebody touches a lease by hand: its counter moves on, and nothing else
+	foreignItem  // the table holds items of others
+	foreignAttribute
+	leasesDeleted // some, by hand
+	allDeleted    // all leases, by hand
+	restored      // the table is put back to what it was a while ago
+	held          // an operator's tool puts a lease on hold, and maybe moves its checkpoint, or crashes on the way
 	reshard
 	reshardBurst // children are resharded before anybody has read them
 	numFaults
@@ -43,7 +50,8 @@ const (
 var faultNames = [numFaults]string{
 	"late send", "slow call", "lost request", "lost answer", "late write", "stale read", "failed read", "failed write", "store outage",
 	"partition", "crash", "pause", "clean stop", "rolling restart", "failed fetch", "untold children", "false missing",
-	"stale listing", "slow handler", "failed handler", "late ack", "expiry", "foreign write", "reshard", "reshard burst",
+	"stale listing", "slow handler", "failed handler", "late ack", "expiry", "retention", "slow worker", "scaled to zero",
+	"foreign write", "foreign item", "foreign attribute", "leases deleted", "all deleted", "restored", "held", "reshard", "reshard burst",
 }
 
 // String is the fault's name in words.
@@ -57,6 +65,7 @@ type faults struct {
 	count    [numFaults]int
 	pace     float64 // how fast they follow each other, 1 is usual
 	healed   bool
+	calm     bool        // nothing but short outages of the store
 	storeOut outageState // for all
 }
 
@@ -68,6 +77,14 @@ func (f *faults) init(opt Options) {
 	for k := range numFaults {
 		f.on[k] = pick.IntN(2) == 0
 		f.rng[k] = stream(opt.Seed, 100+uint64(k))
+	}
+	for _, k := range []fault{leasesDeleted, allDeleted, restored} {
+		f.on[k] = f.on[k] && pick.IntN(3) == 0 // they hide much
+	}
+	if f.calm = pick.IntN(16) == 0 && opt.Only == nil; f.calm {
+		for k := range numFaults {
+			f.on[k] = k == storeOutage
+		}
 	}
 	if opt.Only != nil {
 		f.pace = 0.5 // one at a time
@@ -130,8 +147,14 @@ func (f *faults) schedule(w *world) {
 	f.every(w, storeOutage, 90*time.Second, func(rng *rand.Rand) {
 		f.count[storeOutage]++
 		f.storeOut.strike(w, rng)
+		if f.calm {
+			f.storeOut.until = w.now + between(rng, 0, w.cfg.Failover-w.cfg.Heartbeat)
+		}
 		w.note("", "", "store outage: %v until %v", f.storeOut.mode, f.storeOut.until)
 	})
+	if f.calm {
+		w.calmSince = 2 * time.Minute
+	}
 	f.every(w, partition, 50*time.Second, func(rng *rand.Rand) {
 		f.count[partition]++
 		h := anyHost(rng)
@@ -139,9 +162,43 @@ func (f *faults) schedule(w *world) {
 		w.note("", h.name, "partition: %v until %v", h.outage.mode, h.outage.until)
 	})
 	f.every(w, expiry, 2*time.Minute, func(*rand.Rand) {
-		// The children of a shard whose lease was never made are found by two audits in a row: that takes time.
-		if w.now < w.opt.Span-4*w.cfg.Relist && w.stream.expire() {
-			f.count[expiry]++
+		f.early(w, expiry, w.stream.expireShard)
+	})
+	f.every(w, retention, time.Minute, func(rng *rand.Rand) {
+		f.early(w, retention, func() bool { return w.stream.expireRecords(rng) })
+	})
+	f.every(w, leasesDeleted, 2*time.Minute, func(rng *rand.Rand) {
+		f.early(w, leasesDeleted, func() bool { return w.deleteLeases(rng, false) })
+	})
+	f.every(w, allDeleted, 4*time.Minute, func(rng *rand.Rand) {
+		f.early(w, allDeleted, func() bool { return w.deleteLeases(rng, true) })
+	})
+	f.every(w, restored, 2*time.Minute, func(rng *rand.Rand) {
+		f.early(w, restored, func() bool { return w.restore(rng) })
+	})
+	if f.on[restored] {
+		w.copyTable()
+	}
+	f.every(w, held, 20*time.Second, w.operate)
+	f.every(w, foreignAttribute, 10*time.Second, w.plantAttributes)
+	f.every(w, slowWorker, 2*time.Minute, func(rng *rand.Rand) {
+		f.count[slowWorker]++
+		anyHost(rng).slowUntil = w.now + between(rng, 10*time.Second, 2*time.Minute)
+	})
+	f.every(w, scaledToZero, 4*time.Minute, func(rng *rand.Rand) {
+		f.count[scaledToZero]++
+		w.awayUntil = w.now + between(rng, 5*time.Second, 90*time.Second)
+		w.note("", "", "scaled to zero until %v", w.awayUntil)
+		crash := rng.IntN(2) == 0
+		for _, h := range w.hosts {
+			switch p := h.process; {
+			case p == nil || p.stopping:
+			case crash:
+				h.end()
+			default:
+				p.stop()
+			}
+			w.at(w.awayUntil+between(rng, 0, 3*time.Second), "boot", h.boot)
 		}
 	})
 	f.every(w, foreignWrite, 30*time.Second, func(rng *rand.Rand) { w.touch(w.stream.shards[rng.IntN(len(w.stream.shards))]) })
@@ -158,20 +215,12 @@ func (f *faults) schedule(w *world) {
 	})
 }
 
-// operator is the sender of a write by hand.
-const operator = "operator"
-
-// touch is what an operator does who sets a lease's item to what it is.
-func (w *world) touch(sh *shard) {
-	item, found := w.store.lease(sh.id)
-	if !found || item.Lease.Checkpoint.IsShardEnd() {
-		return
+// early strikes while there is time: the leases that somebody has to make again, and the children of a shard
+// whose lease was never made, are found by two audits in a row.
+func (f *faults) early(w *world, k fault, strike func() bool) {
+	if w.now < w.opt.Span-4*w.cfg.Relist && strike() {
+		f.count[k]++
 	}
-	w.faults.count[foreignWrite]++
-	sh.touched = true
-	was := item.Counter
-	item.Counter++
-	w.store.write(operator, lease.Write{Op: lease.Update, Item: item, Counter: was, Owner: item.Lease.Owner})
 }
 
 // outageState is a time in which a service cannot be reached.

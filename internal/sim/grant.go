@@ -42,6 +42,13 @@ type grant struct {
 	told    lease.Position // the last Acked
 	telling bool
 	checked bool // the first hand-out was looked at
+
+	era, life int               // of the take
+	hold      string            // that stood on the lease at the take
+	looked    int               // records that the checks know to be handed out, or told of
+	believed  lease.Item        // the lease as the member knows it
+	reason    lease.CloseReason // once closed
+	drainedBy time.Duration     // when the drain should be over, if nothing hinders it; 0 if there is none
 }
 
 func (g *grant) fetchAfter(d time.Duration) {
@@ -57,11 +64,14 @@ func (g *grant) fetch() {
 		g.reading = false
 		return
 	}
-	upTo, end := g.fetched, false
+	upTo, end, horizon := g.fetched, false, 0
 	var children []lease.Shard
 	g.p.call(streamRead, "records", func() error {
-		if sh.trimmed || w.faults.hits(falseMissing, 0.005) {
+		if sh.trimmed || w.stream.recreated || w.faults.hits(falseMissing, 0.005) {
 			return errMissing
+		}
+		if horizon = sh.horizon; horizon > g.fetched {
+			return nil
 		}
 		upTo = min(len(sh.records), g.fetched+fetchLimit)
 		end = sh.closed && upTo == len(sh.records)
@@ -83,9 +93,16 @@ func (g *grant) fetch() {
 				g.endTracker()
 				return
 			}
-			if err == errMissing {
+			if err == errMissing && g.p.verify() {
 				g.p.tell(g.m, lease.Missing{Shard: sh.id, Token: g.token})
 			}
+			if w.opt.Bug != StuckReader {
+				g.fetchAfter(pollInterval)
+			}
+			return
+		}
+		if horizon > g.fetched {
+			g.skipGap(horizon)
 			g.fetchAfter(pollInterval)
 			return
 		}
@@ -126,7 +143,7 @@ func (g *grant) startHandler() {
 		return
 	case p.busy[g.shard.id] > 0: // of an older epoch: it must return first
 		return
-	case p.clock.read(w.now) >= g.m.Deadline() && w.opt.Bug != NoSelfFence:
+	case p.clock.read(w.now) >= p.deadline(g.m) && w.opt.Bug != NoSelfFence:
 		return
 	}
 	from := g.handed
@@ -144,10 +161,15 @@ func (g *grant) startHandler() {
 	if w.faults.healed {
 		length /= 8 // the backlog of the bad times is worked off
 	}
+	if w.now < p.host.slowUntil && !w.faults.healed {
+		length *= 20
+	}
 	if w.faults.hits(slowHandler, 0.01) {
 		length = w.faults.between(slowHandler, 0, 10*time.Second)
 		if w.faults.rng[slowHandler].IntN(5) == 0 {
-			length *= 4 // longer than a drain waits
+			length *= 4
+		} else if w.faults.rng[slowHandler].IntN(20) == 0 {
+			length = min(w.faults.between(slowHandler, 0, 3*time.Minute), max(w.opt.Span-w.now, 0)) // it hangs
 		}
 	}
 	failed := w.faults.hits(failedHandler, 0.03)
@@ -167,12 +189,13 @@ func (g *grant) handled(from, to int, failed bool) {
 		w.note(g.shard.id, g.owner, "handler of %d to %d returns, failed: %v", from, to-1, failed)
 	}
 	switch {
+	case failed && w.opt.Bug == SkipFailed:
 	case failed:
 		g.handed = from
 		g.retryAt = w.now + w.between(0, 500*time.Millisecond)
 		p.after(g.retryAt-w.now, "retry", g.startHandler)
 	default:
-		w.check.finished(g.shard, from, to)
+		w.check.finished(g, from, to)
 		if w.faults.hits(lateAck, 0.1) {
 			mid := from + 1 + w.faults.rng[lateAck].IntN(to-from)
 			g.late++
@@ -224,8 +247,11 @@ func (g *grant) tellAcked() {
 // drain waits for what runs, but not for ever.
 func (g *grant) drain() {
 	g.draining = true
+	g.drainedBy = g.p.w.now + drainLimit
 	g.p.after(0, "drain", g.lookDrained)
-	g.p.after(drainTimeout+drainGrace, "drain timeout", func() { g.setDrained() })
+	if g.p.w.opt.Bug != NoDrainTimeout {
+		g.p.after(drainTimeout+drainGrace, "drain timeout", func() { g.setDrained() })
+	}
 }
 
 func (g *grant) lookDrained() {

@@ -18,24 +18,21 @@ const (
 	maxIdle = 9 * time.Second
 )
 
-// healing checks what must come true once the faults cease:
-//
-//	L1 owned    every ready shard has a live owner
-//	L2 balanced no worker has two shards more than another
-//	L3 stable   once all is read, no lease moves, no write is refused, and nothing is written but heartbeats
-//	L5 caught   every record is handled and acknowledged, every closed shard is at its end
-//	L6 stop     a clean stop is quick, and leaves every lease free, with all that was handled in its checkpoint
+// healing checks what must come true once the faults cease: L1, L2, L3, L5 and L6 of doc.go.
 type healing struct {
 	w     *world
 	slack time.Duration // what is left of expired shards takes some audits to be tidied up
 	quiet bool
-	beats int // heartbeats while quiet
+
+	lateBeat time.Duration // a heartbeat came late, of a worker that was dead by then: its patience begins anew
+	beats    int           // heartbeats while quiet
 }
 
 func (h *healing) begin() {
 	w := h.w
 	w.note("", "", "the faults cease")
 	w.faults.healed = true
+	w.calmSince = 0
 	for _, host := range w.hosts {
 		if p := host.process; p == nil {
 			w.after(w.between(0, time.Second), "boot", host.boot)
@@ -71,11 +68,11 @@ func (h *healing) watch() {
 	}
 	for _, sh := range w.stream.shards {
 		switch {
-		case !h.ready(sh) || sh.trimmed || h.owned(sh):
+		case !h.ready(sh) || sh.trimmed || w.onHold(sh) || h.waits(sh) || h.owned(sh):
 			sh.idleSince = -1
 		case sh.idleSince < 0:
 			sh.idleSince = w.now
-		case w.now-sh.idleSince > maxIdle:
+		case w.now-max(sh.idleSince, h.lateBeat) > maxIdle:
 			item, _ := w.store.lease(sh.id)
 			w.violate("L1 owned", sh.id, "", "ready since %v, and without a live owner: %s", sh.idleSince, describe(item))
 		}
@@ -87,6 +84,15 @@ func (h *healing) watch() {
 		}
 	}
 	w.after(time.Second, "watch", h.watch)
+}
+
+// waits says whether the shard's lease, or that of a parent, was deleted by hand and has to be made again first.
+func (h *healing) waits(sh *shard) bool {
+	missing := sh.byHand.missing
+	for _, p := range sh.parents {
+		missing = missing || p.byHand.missing
+	}
+	return missing && h.w.now < h.w.opt.Span+h.slack
 }
 
 // ready says whether the shard is one that somebody should own now.
@@ -150,7 +156,8 @@ func (h *healing) caughtUp() {
 	}
 	for _, sh := range w.stream.shards {
 		for i := range sh.records {
-			if r := &sh.records[i]; !r.acked {
+			w.check.noGap(sh, "", i, i+1)
+			if r := &sh.records[i]; !r.acked && !r.expired {
 				item, _ := w.store.lease(sh.id)
 				w.violate("L5 caught up", sh.id, item.Lease.Owner, "record %d of %d (key %d, number %d): handed out %v, handled %v; the lease: %s",
 					i, len(sh.records), r.key, r.n, r.handed, r.finished, describe(item))
@@ -160,11 +167,17 @@ func (h *healing) caughtUp() {
 		if sh.closed && sh.everCreated && sh.endedAt == 0 {
 			w.violate("L5 caught up", sh.id, "", "closed, handled, and without SHARD_END")
 		}
+		if _, found := w.store.lease(sh.id); !found && !sh.closed {
+			w.violate("S14 hygiene", sh.id, "", "open, and without a lease")
+		}
 	}
 }
 
 // written is told of every write that the store takes (L3). A finished lease may go at any time.
 func (h *healing) written(sender string, wr lease.Write) {
+	if wr.Item.Key.Kind == lease.KindWorker && !h.w.runs(sender) {
+		h.lateBeat = h.w.now
+	}
 	switch {
 	case !h.quiet || wr.Op == lease.Delete:
 	case wr.Item.Key.Kind == lease.KindWorker:

@@ -15,6 +15,8 @@ type host struct {
 	name    string
 	process *process // nil: none runs
 	outage  outageState
+
+	slowUntil time.Duration // its handlers are slow
 }
 
 // process is one run of a program: a shell around one member after another.
@@ -26,14 +28,21 @@ type process struct {
 	pausedUntil time.Duration
 	stopping    bool
 
-	member *lease.Member  // nil: between two, or done
-	id     string         // the member's
-	wakeAt time.Duration  // of the timer that counts
-	grants []*grant       // by opening
+	member *lease.Member // nil: between two, or done
+	id     string        // the member's
+	wakeAt time.Duration // of the timer that counts
+	grants []*grant      // by opening
+	fates  map[lease.Key]*fate
 	busy   map[string]int // running handlers by shard, of any epoch and member
 
-	ackEvery    time.Duration // how seldom Acked is told
-	steps       int           // in the second of stepsSecond
+	created     time.Time        // of the stream, as the process was told when it started
+	failure     error            // why it stops, if not because it was asked to
+	restores    int              // of the table, when the member joined
+	storeID     int              // of the store that it opened
+	beatAt      lease.Time       // of the last answer to a heartbeat; for a bug
+	tokens      map[*shard]int64 // the first of each shard; for a bug
+	ackEvery    time.Duration    // how seldom Acked is told
+	steps       int              // in the second of stepsSecond
 	stepsSecond time.Duration
 }
 
@@ -43,7 +52,11 @@ func (h *host) boot() {
 		return
 	}
 	w := h.w
-	p := &process{w: w, host: h, busy: map[string]int{}}
+	if w.now < w.awayUntil && !w.faults.healed {
+		w.at(w.awayUntil+w.between(0, time.Second), "boot", h.boot)
+		return
+	}
+	p := &process{w: w, host: h, busy: map[string]int{}, fates: map[lease.Key]*fate{}, created: w.cfg.Created, storeID: w.store.id}
 	p.clock = clock{ppm: w.rng.Int64N(2*maxDrift+1) - maxDrift}
 	if w.rng.IntN(8) > 0 {
 		p.clock.origin = lease.Time(w.between(0, 11*24*time.Hour))
@@ -60,11 +73,14 @@ func (p *process) join() {
 	w := p.w
 	w.incarnation++
 	cfg := w.cfg
+	cfg.Created = p.created
 	cfg.ID = fmt.Sprintf("%s.%d", p.host.name, w.incarnation)
 	if w.startKind == startLatest {
 		cfg.Start = lease.AtTimestamp(epoch.Add(w.now - time.Second))
 	}
 	p.id = cfg.ID
+	clear(p.fates)
+	p.restores = w.restores
 	p.member = lease.NewMember(cfg)
 	w.note("", p.id, "starts")
 	p.step(p.member, lease.Tick{})
@@ -123,6 +139,10 @@ func (p *process) stop() {
 	p.stopping = true
 	p.w.note("", p.id, "is asked to stop")
 	p.w.check.leaves(p.id, false)
+	if p.w.opt.Bug == StopWithoutRelease {
+		p.host.end()
+		return
+	}
 	p.after(0, "stop", func() {
 		if p.member != nil {
 			p.step(p.member, lease.Stop{})
@@ -147,7 +167,13 @@ func (p *process) done(err error) {
 		p.w.violate("close", g.shard.id, p.id, "member is done (%v), but its grant %d was never closed", err, g.token)
 	}
 	p.member = nil
+	if p.failure == nil {
+		p.failure = err
+	}
 	switch {
+	case errors.Is(p.failure, lease.ErrRecreated) && p.w.stream.recreated:
+		p.w.named++
+		p.gone()
 	case err != nil && !errors.Is(err, lease.ErrFenced):
 		p.w.violate("done", "", p.id, "member ended with: %v", err)
 	case p.stopping || err == nil:
@@ -212,4 +238,26 @@ func (p *process) setTimer(m *lease.Member) {
 			}
 		}
 	})
+}
+
+// deadline is the time until which handlers may be started.
+func (p *process) deadline(m *lease.Member) lease.Time {
+	if p.w.opt.Bug == ProofFromAnswer && m.Deadline() > 0 {
+		return max(m.Deadline(), p.beatAt.Add(p.w.cfg.Failover))
+	}
+	return m.Deadline()
+}
+
+// verify is what a process does when the service knows no such shard: it looks whether the stream is still the
+// same one. It returns whether to go on.
+func (p *process) verify() bool {
+	w := p.w
+	if !w.stream.recreated || w.rng.IntN(10) == 0 { // or the look failed
+		return true
+	}
+	if !p.stopping {
+		p.failure = lease.ErrRecreated
+		p.stop()
+	}
+	return false
 }

@@ -2,7 +2,10 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/leatstream/leat/lease"
 )
 
 // callTimeout is how long a call waits for its answer. What the service does later, it does unseen.
@@ -13,6 +16,7 @@ var (
 	errRefused   = errors.New("service unavailable")
 	errThrottled = errors.New("throttled")
 	errMissing   = errors.New("no such shard")
+	errReplaced  = fmt.Errorf("another store has taken its place: %w", lease.ErrStoreGone)
 )
 
 // service is who is called.
@@ -75,6 +79,8 @@ func (p *process) call(s service, label string, serve func() error, answer func(
 				s == storeWrite && f.hits(failedWrite, 0.02),
 				s == streamRead && f.hits(failedFetch, 0.02):
 				err = errThrottled
+			case s != streamRead && p.storeID != w.store.id:
+				err = errReplaced
 			default:
 				err = serve()
 			}

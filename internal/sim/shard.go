@@ -20,7 +20,13 @@ type record struct {
 	handed   bool // to some handler
 	finished bool // a handler returned without an error
 	acked    bool
+	expired  bool // passed its retention
+	told     bool // so somebody was told that it may be lost
+	life     int  // of the group, in which it was last finished
 }
+
+// settled says whether a checkpoint may pass the record.
+func (r *record) settled() bool { return r.acked && r.finished || r.expired && r.told }
 
 type shard struct {
 	id        string
@@ -36,12 +42,14 @@ type shard struct {
 	hashRange lease.HashRange
 
 	// What the checks know of it.
-	checkpoint  int // records below the highest checkpoint ever
-	everCreated bool
-	everRoot    bool
-	everBegun   bool
-	endedAt     time.Duration // SHARD_END was written; 0 if not
+	progress
+	horizon     int           // the first record that is not past its retention
+	sought      int64         // counter at an operator's last seek
+	heldAt      time.Duration // an operator's hold was put on its lease
+	byHand      byHand        // what was done to its lease
+	takes       []take        // that the store has applied
 	lastToken   int64         // of the newest epoch that handed out
+	lastOwner   string        // of it
 	opened      []int64       // tokens granted
 	cleanToken  int64         // of the newest epoch that was given back with nothing in flight
 	cleanIndex  int
@@ -49,6 +57,15 @@ type shard struct {
 	leftAt      time.Duration // its owner crashed or was asked to stop; -1 if not since
 	leftByCrash bool
 	touched     bool // by hand, after which its owner has not yet written
+}
+
+// progress is what a lease went through: what a restored table takes back.
+type progress struct {
+	checkpoint  int // records below the highest checkpoint ever
+	everCreated bool
+	everRoot    bool
+	everBegun   bool
+	endedAt     time.Duration // SHARD_END was written; 0 if not
 }
 
 func (sh *shard) shown(closed bool) lease.Shard {

@@ -16,7 +16,7 @@ func (p *process) do(m *lease.Member, action lease.Action) {
 	case lease.ReadMembers:
 		var items []lease.Item
 		p.call(storeRead, "members", func() error {
-			items = w.store.members(a.Consistent)
+			items = w.store.readMembers(a.Consistent)
 			return nil
 		}, func(err error) {
 			p.step(m, lease.MembersRead{Items: given(items, err), Consistent: a.Consistent, Err: err})
@@ -24,10 +24,10 @@ func (p *process) do(m *lease.Member, action lease.Action) {
 	case lease.ReadLeases:
 		var items []lease.Item
 		p.call(storeRead, "leases", func() error {
-			items = w.store.leases()
+			items = w.store.readLeases()
 			return nil
 		}, func(err error) {
-			p.step(m, lease.LeasesRead{Items: given(items, err), Err: err})
+			p.step(m, lease.LeasesRead{Items: given(items, err), Bad: given(w.unreadable(), err), Err: err})
 		})
 	case lease.ListShards:
 		var shards []lease.Shard
@@ -39,10 +39,19 @@ func (p *process) do(m *lease.Member, action lease.Action) {
 			shards = w.stream.list(a.All, a.At, asOf)
 			return nil
 		}, func(err error) {
+			if w.opt.Bug == DeleteUnlisted && err == nil && a.All {
+				p.deleteUnlisted(shards)
+			}
 			p.step(m, lease.Listed{Shards: given(shards, err), Err: err})
 		})
 	case lease.WriteItem:
-		p.write(m, p.id, a.Write)
+		p.write(m, p.fateOf(a.Write))
+	case lease.Report:
+		if a.Kind == lease.ShardTrimmed && w.opt.Bug != SilentGap {
+			if sh := w.stream.byID[a.Shard]; sh != nil {
+				w.check.told(sh, sh.horizon)
+			}
+		}
 	case lease.Open:
 		p.open(m, a)
 	case lease.Drain:
@@ -68,28 +77,40 @@ func given[T any](answer []T, err error) []T {
 
 // write carries out one attempt of a write. A store that cannot show the item on a conflict is asked for
 // it afterwards, when it may have moved on.
-func (p *process) write(m *lease.Member, id string, w lease.Write) {
-	key := w.Item.Key
+func (p *process) write(m *lease.Member, f *fate) {
+	id, w, key := p.id, f.write, f.write.Item.Key
 	var written lease.Item
 	p.call(storeWrite, "write", func() (err error) {
-		written, err = p.w.store.write(id, w)
+		if p.w.opt.Bug == DoubledWrite {
+			p.w.store.write(id, w)
+		}
+		if written, err = p.w.store.write(id, w); err == nil {
+			f.landed(p.w)
+		}
 		return err
 	}, func(err error) {
+		if p.w.opt.Bug == ExitOnError && err != nil && errors.Is(err, errTimeout) {
+			p.host.end()
+			p.w.after(time.Second, "restart", p.host.boot)
+			return
+		}
 		var conflict *lease.ConflictError
 		switch {
 		case err == nil:
-			p.step(m, lease.Written{Key: key, Outcome: lease.Landed, Item: written, Found: w.Op != lease.Delete})
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Landed, Item: written, Found: w.Op != lease.Delete}, written)
 		case !errors.As(err, &conflict):
-			p.step(m, lease.Written{Key: key, Outcome: lease.Unknown, Err: err})
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Unknown, Err: err}, lease.Item{})
 		case !p.w.rereads:
-			p.step(m, lease.Written{Key: key, Outcome: lease.Conflict, Item: conflict.Item, Found: conflict.Found})
+			item := p.w.opt.Bug.misanswer(conflict.Item)
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Conflict, Item: item, Found: conflict.Found}, conflict.Item)
 		default:
-			p.reread(m, key)
+			p.reread(m, f)
 		}
 	})
 }
 
-func (p *process) reread(m *lease.Member, key lease.Key) {
+func (p *process) reread(m *lease.Member, f *fate) {
+	key := f.write.Item.Key
 	var item lease.Item
 	var found bool
 	p.call(storeRead, "get", func() error {
@@ -97,10 +118,10 @@ func (p *process) reread(m *lease.Member, key lease.Key) {
 		return nil
 	}, func(err error) {
 		if err != nil {
-			p.step(m, lease.Written{Key: key, Outcome: lease.Unknown, Err: err})
+			p.answered(m, f, lease.Written{Key: key, Outcome: lease.Unknown, Err: err}, lease.Item{})
 			return
 		}
-		p.step(m, lease.Written{Key: key, Outcome: lease.Conflict, Item: item, Found: found})
+		p.answered(m, f, lease.Written{Key: key, Outcome: lease.Conflict, Item: p.w.opt.Bug.misanswer(item), Found: found}, item)
 	})
 }
 
@@ -130,7 +151,7 @@ func (p *process) open(m *lease.Member, a lease.Open) {
 	}
 	g := &grant{
 		p: p, m: m, owner: p.id, shard: sh, token: a.Token, start: a.Position,
-		tracker: dispatch.NewTracker(a.Position), first: first, handed: first, fetched: first, added: first,
+		tracker: dispatch.NewTracker(a.Position), first: first, handed: first, fetched: first, added: first, looked: first,
 	}
 	p.grants = append(p.grants, g)
 	p.w.check.opened(g)
@@ -142,7 +163,7 @@ func (p *process) close(a lease.Close) {
 	if g == nil { // it was taken when the stop came, and never opened
 		return
 	}
-	g.closed = true
+	g.closed, g.reason = true, a.Reason
 	p.grants = slices.DeleteFunc(p.grants, func(o *grant) bool { return o == g })
 	p.w.check.closed(g, a.Reason)
 }
@@ -157,4 +178,24 @@ func (p *process) startHandlers() {
 // tell tells the member something soon, in order.
 func (p *process) tell(m *lease.Member, ev lease.Event) {
 	p.after(time.Millisecond, "tell", func() { p.step(m, ev) })
+}
+
+// deleteUnlisted is a bug.
+func (p *process) deleteUnlisted(listed []lease.Shard) {
+	for _, item := range p.w.store.readLeases() {
+		if !slices.ContainsFunc(listed, func(s lease.Shard) bool { return s.ID == item.Key.Shard }) {
+			p.w.store.write(p.id, lease.Write{Op: lease.Delete, Item: lease.Item{Key: item.Key}, Counter: item.Counter, Owner: item.Lease.Owner})
+		}
+	}
+}
+
+// oldToken is a bug: the first token that this process had for the shard.
+func (p *process) oldToken(sh *shard, token int64) int64 {
+	if p.tokens == nil {
+		p.tokens = map[*shard]int64{}
+	}
+	if p.tokens[sh] == 0 {
+		p.tokens[sh] = token
+	}
+	return p.tokens[sh]
 }

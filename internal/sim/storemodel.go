@@ -1,33 +1,31 @@
 package sim
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/leatstream/leat/lease"
-	"github.com/leatstream/leat/store/memory"
 )
-
-// group is the group's name in the store.
-const group = "sim"
 
 // maxStale is how old an inconsistent read may be.
 const maxStale = 2 * time.Second
 
-// storeModel is the store: a memory store that holds the truth, and what its items were a moment
-// ago, for reads that are not up to date.
+// storeModel is the store: one compare-and-swap after another, and what its items were a moment ago, for
+// reads that are not up to date.
 type storeModel struct {
 	w       *world
-	truth   *memory.Store
 	history map[lease.Key]*history
-	all     []*history // sorted by key
+	members []*history // workers and control, sorted by key
+	leases  []*history // of all streams, sorted by key
+	id      int        // another one after the store was made again: processes that opened the old one fail
 }
 
 type history struct {
 	key      lease.Key
+	text     string    // of the key
 	versions []version // oldest first; the last one is the truth
+	stored   lease.Attributes
 }
 
 type version struct {
@@ -37,7 +35,7 @@ type version struct {
 }
 
 func newStoreModel(w *world) *storeModel {
-	return &storeModel{w: w, truth: memory.New(), history: map[lease.Key]*history{}}
+	return &storeModel{w: w, history: map[lease.Key]*history{}}
 }
 
 // get is how the item stands in truth.
@@ -46,7 +44,7 @@ func (s *storeModel) get(key lease.Key) (lease.Item, bool) {
 	if h == nil {
 		return lease.Item{}, false
 	}
-	v := h.versions[len(h.versions)-1]
+	v := &h.versions[len(h.versions)-1]
 	return v.item, v.found
 }
 
@@ -56,53 +54,71 @@ func (s *storeModel) lease(shard string) (lease.Item, bool) {
 
 // write applies a write of a member, if its condition holds; sender is the member's id.
 func (s *storeModel) write(sender string, w lease.Write) (lease.Item, error) {
-	old, found := s.get(w.Item.Key)
-	applied := s.w.opt.Bug.mutate(w, old, found)
-	item, err := s.truth.Write(context.Background(), group, applied)
-	if err != nil {
+	key := w.Item.Key
+	old, found := s.get(key)
+	applied := s.w.opt.Bug.mutate(s.w, w, old, found)
+	if err := applied.Check(); err != nil {
+		s.w.violate("S5 counter", key.Shard, sender, "%v", err)
+		return lease.Item{}, err
+	}
+	if !applied.Applies(old, found) {
 		s.w.mix(1)
-		s.w.note(w.Item.Key.Shard, sender, "%v %s refused: %v", w.Op, w.Item.Key, err)
+		s.w.note(key.Shard, sender, "%v %s refused", w.Op, key)
 		s.w.heal.conflict(sender, w)
-		return item, err
+		return lease.Item{}, &lease.ConflictError{Item: old, Found: found}
+	}
+	var item lease.Item
+	if w.Op != lease.Delete {
+		item = applied.Apply(old)
 	}
 	s.w.mix(2 + uint64(item.Counter))
-	s.keep(w.Item.Key, item, w.Op != lease.Delete)
+	if s.w.opt.Bug.loses(w) {
+		return item, nil
+	}
+	s.keep(key, item, w.Op != lease.Delete)
+	s.storeAttributes(sender, w.Op, item, key)
 	if s.w.tracing() {
-		s.w.note(w.Item.Key.Shard, sender, "%v applied: %s", w.Op, describe(item))
+		s.w.note(key.Shard, sender, "%v applied: %s", w.Op, describe(item))
 	}
 	s.w.heal.written(sender, w)
 	s.w.check.applied(sender, w, old, found, item)
-	return item, nil
+	return s.w.opt.Bug.misread(s.w, item), nil
 }
 
+// keep makes this the truth about an item.
 func (s *storeModel) keep(key lease.Key, item lease.Item, found bool) {
 	h := s.history[key]
 	if h == nil {
-		h = &history{key: key, versions: []version{{since: -1}}}
+		h = &history{key: key, text: key.String(), versions: []version{{since: -1}}}
 		s.history[key] = h
-		at, _ := slices.BinarySearchFunc(s.all, key, func(h *history, k lease.Key) int { return strings.Compare(h.key.String(), k.String()) })
-		s.all = slices.Insert(s.all, at, h)
+		list := &s.members
+		if key.Kind == lease.KindLease {
+			list = &s.leases
+		}
+		at, _ := slices.BinarySearchFunc(*list, h.text, func(h *history, text string) int { return strings.Compare(h.text, text) })
+		*list = slices.Insert(*list, at, h)
 	}
-	h.versions = append(h.versions, version{since: s.w.now, item: item, found: found})
-	for len(h.versions) > 1 && h.versions[1].since < s.w.now-maxStale {
-		h.versions = h.versions[1:]
+	old := 0
+	for old+1 < len(h.versions) && h.versions[old+1].since < s.w.now-maxStale {
+		old++
 	}
+	h.versions = append(slices.Delete(h.versions, 0, old), version{since: s.w.now, item: item, found: found})
 }
 
 // asOf is the version that was the truth then.
-func (h *history) asOf(at time.Duration) version {
+func (h *history) asOf(at time.Duration) *version {
 	i := len(h.versions) - 1
 	for i > 0 && h.versions[i].since > at {
 		i--
 	}
-	return h.versions[i]
+	return &h.versions[i]
 }
 
-// read returns the items that belong, each as old as chance will have it, if the read is stale.
-func (s *storeModel) read(stale bool, belongs func(lease.Key) bool) []lease.Item {
-	var items []lease.Item
-	for _, h := range s.all {
-		if !belongs(h.key) {
+// read returns items, each as old as chance will have it, if the read is stale.
+func (s *storeModel) read(stale bool, list []*history, stream string) []lease.Item {
+	items := make([]lease.Item, 0, len(list))
+	for _, h := range list {
+		if h.key.Stream != stream {
 			continue
 		}
 		at := s.w.now
@@ -110,16 +126,16 @@ func (s *storeModel) read(stale bool, belongs func(lease.Key) bool) []lease.Item
 			at -= s.w.faults.between(staleRead, 0, maxStale)
 		}
 		if v := h.asOf(at); v.found {
-			items = append(items, s.w.opt.Bug.misread(v.item))
+			items = append(items, s.w.opt.Bug.misread(s.w, v.item))
 		}
 	}
 	return items
 }
 
-func (s *storeModel) members(consistent bool) []lease.Item {
-	return s.read(!consistent && s.w.faults.hits(staleRead, 0.3), func(k lease.Key) bool { return k.Kind != lease.KindLease })
+func (s *storeModel) readMembers(consistent bool) []lease.Item {
+	return s.read(!consistent && s.w.faults.hits(staleRead, 0.3), s.members, "")
 }
 
-func (s *storeModel) leases() []lease.Item {
-	return s.read(s.w.faults.hits(staleRead, 0.3), func(k lease.Key) bool { return k.Kind == lease.KindLease })
+func (s *storeModel) readLeases() []lease.Item {
+	return s.read(s.w.faults.hits(staleRead, 0.3), s.leases, s.w.cfg.Stream)
 }

@@ -13,20 +13,23 @@ import (
 
 const (
 	numKeys   = 40
-	maxOpen   = 14 // shards
+	usualOpen = 14 // shards
 	hashSpace = 1 << 32
 )
 
 // streamModel is the stream: shards with records, each numbered within its key.
 type streamModel struct {
-	w      *world
-	rng    *rand.Rand
-	shards []*shard // by id, oldest first
-	byID   map[string]*shard
-	keys   [numKeys]key
-	seq    int64
-	total  int
-	quiet  bool // produces no more
+	w         *world
+	rng       *rand.Rand
+	shards    []*shard // by id, oldest first
+	byID      map[string]*shard
+	keys      [numKeys]key
+	seq       int64
+	total     int
+	quiet     bool // produces no more
+	sleepy    bool // nothing is written for a minute or two, again and again
+	most      int  // open shards
+	recreated bool // the stream was deleted and made again under its name
 
 	start      lease.Position // where the group begins: from the control item
 	startKnown bool
@@ -44,17 +47,24 @@ type place struct {
 }
 
 func newStreamModel(w *world) *streamModel {
-	s := &streamModel{w: w, rng: stream(w.opt.Seed, 3), byID: map[string]*shard{}, seq: 95} // soon a digit longer
+	s := &streamModel{w: w, rng: stream(w.opt.Seed, 3), byID: map[string]*shard{}, seq: 95, most: usualOpen} // soon a digit longer
 	for k := range s.keys {
 		s.keys[k].hash = s.rng.Uint64N(hashSpace)
 	}
+	s.sleepy = s.rng.IntN(4) == 0
 	// The stream has a past: it was written and resharded before any worker came.
 	w.now = -time.Minute
 	n := uint64(1 + s.rng.IntN(8))
+	if w.opt.shards > 0 {
+		n = uint64(w.opt.shards)
+	}
 	for i := range n {
 		s.add(hashSpace*i/n, hashSpace*(i+1)/n-1)
 	}
 	past := s.rng.IntN(4)
+	if w.opt.script != nil {
+		past = 0
+	}
 	for range past {
 		for range s.rng.IntN(60) {
 			s.put()
@@ -103,7 +113,11 @@ func (s *streamModel) produce() {
 	for range 1 + s.rng.IntN(4) {
 		s.put()
 	}
-	s.w.after(between(s.rng, 10*time.Millisecond, 300*time.Millisecond), "produce", s.produce)
+	pause := between(s.rng, 10*time.Millisecond, 300*time.Millisecond)
+	if s.sleepy && s.rng.IntN(200) == 0 && !s.w.faults.healed {
+		pause = between(s.rng, 0, 2*time.Minute)
+	}
+	s.w.after(pause, "produce", s.produce)
 }
 
 // put writes one record, at times an aggregated one.
@@ -139,7 +153,7 @@ func (s *streamModel) open() []*shard {
 // reshard splits a shard, or merges two neighbours.
 func (s *streamModel) reshard(rng *rand.Rand) bool {
 	open := s.open()
-	if len(open) < 2 || len(open) < maxOpen && rng.IntN(2) == 0 {
+	if len(open) < 2 || len(open) < s.most && rng.IntN(2) == 0 {
 		return s.split(open[rng.IntN(len(open))], rng)
 	}
 	slices.SortFunc(open, func(a, b *shard) int { return cmp.Compare(a.lo, b.lo) })
@@ -166,7 +180,7 @@ func (s *streamModel) reshardNewest(rng *rand.Rand) {
 		return
 	}
 	newest := open[len(open)-1]
-	if len(open) >= maxOpen || len(open) > 1 && rng.IntN(3) == 0 {
+	if len(open) >= s.most || len(open) > 1 && rng.IntN(3) == 0 {
 		for _, other := range open {
 			if other.hi+1 == newest.lo {
 				s.add(other.lo, newest.hi, other, newest)
@@ -174,7 +188,7 @@ func (s *streamModel) reshardNewest(rng *rand.Rand) {
 			}
 		}
 	}
-	if len(open) < maxOpen {
+	if len(open) < s.most {
 		s.split(newest, rng)
 	}
 }
@@ -193,6 +207,7 @@ func (s *streamModel) trim(sh *shard) {
 		}
 		if !sh.trimmed {
 			sh.trimmed = true
+			s.expireBelow(sh, len(sh.records))
 			s.w.note(sh.id, "", "past its retention")
 		}
 	}
@@ -203,26 +218,6 @@ func (s *streamModel) closed() []*shard {
 	closed := slices.DeleteFunc(slices.Clone(s.shards), func(sh *shard) bool { return !sh.closed })
 	slices.SortStableFunc(closed, func(a, b *shard) int { return cmp.Compare(a.closedAt, b.closedAt) })
 	return closed
-}
-
-// expire makes the group too late for the oldest shard that it has not finished: what it has not
-// handled of it is gone.
-func (s *streamModel) expire() bool {
-	if !s.startKnown {
-		return false
-	}
-	for _, sh := range s.closed() {
-		last := sh.endedAt == 0 && !sh.trimmed
-		for i := range sh.records {
-			r := &sh.records[i]
-			r.acked, r.finished = true, true
-		}
-		s.trim(sh)
-		if last {
-			return true
-		}
-	}
-	return false
 }
 
 func milli(at time.Duration) int64 { return epoch.Add(at).UnixMilli() }
@@ -255,7 +250,20 @@ func (s *streamModel) begin(at lease.Position) {
 
 // list is ListShards, as of some time ago. With all unset it has the shards that were open at a position
 // (Kinesis API reference, ShardFilter: both ends of a shard's life count as open).
+//
+// As the engine does it, a time at which no shard was open means the oldest that is left.
 func (s *streamModel) list(all bool, at lease.Position, asOf time.Duration) []lease.Shard {
+	if s.recreated { // other shards of the same names
+		return []lease.Shard{s.shards[0].shown(false), s.shards[1%len(s.shards)].shown(false)}
+	}
+	listed := s.filter(all, at, asOf)
+	if _, ok := at.Timestamp(); ok && len(listed) == 0 {
+		listed = s.filter(all, lease.TrimHorizon(), asOf)
+	}
+	return listed
+}
+
+func (s *streamModel) filter(all bool, at lease.Position, asOf time.Duration) []lease.Shard {
 	var listed []lease.Shard
 	for _, sh := range s.shards {
 		if sh.created > asOf || sh.trimmed {

@@ -127,7 +127,8 @@ func describe(x any) string {
 		switch x.Key.Kind {
 		case lease.KindLease:
 			l := x.Lease
-			return fmt.Sprintf("%s counter %d, owner %q, checkpoint %v, root %v, children %v", x.Key, x.Counter, l.Owner, l.Checkpoint, l.Root, l.Children)
+			return fmt.Sprintf("%s counter %d, owner %q, checkpoint %v, root %v, children %v, hold %q %d", x.Key, x.Counter, l.Owner, l.Checkpoint, l.Root,
+				l.Children, l.Hold.ID, l.Hold.Version)
 		case lease.KindWorker:
 			return fmt.Sprintf("%s heartbeat %d, %v", x.Key, x.Counter, x.Worker.State)
 		}

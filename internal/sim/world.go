@@ -18,6 +18,10 @@ type Options struct {
 	Off   []fault       // these not, to see whether a seed fails without them
 	Trace bool          // keep what happened, for Violation.Trace
 	Log   io.Writer     // with Trace: gets all of it
+
+	script func(*world) // says what happens, in place of faults and healing
+	hosts  int          // with script: none of them is started
+	shards int          // with script: at the start
 }
 
 // Result is what a run came to.
@@ -31,6 +35,9 @@ type Result struct {
 	Repeats   int // of these, not for the first time
 	Takes     int // leases that got an owner
 	Moves     []Move
+	Skipped   int // records that an operator's seek passed over
+	Lost      int // records that passed their retention unread, as was told
+	Untold    int // gaps at the beginning of a shard, of which no reader can know
 	Records   int
 	Shards    int
 	Violation *Violation
@@ -64,6 +71,17 @@ type world struct {
 	rereads     bool // conflicts come without the item, as from a store that cannot tell it
 	incarnation int
 	stopped     bool
+	life        int                        // how often the group has lost its memory
+	deleted     bool                       // a lease was, by hand: the ancestors of a first lease may then be read from their horizon
+	copies      []snapshot                 // of the table
+	restores    int                        // of a copy
+	final       map[string]bool            // workers that were fenced or have left, whatever a restored table says
+	awayUntil   time.Duration              // no process is started before
+	calmSince   time.Duration              // nothing but short outages happens, and all have settled since; 0: not so
+	named       int                        // processes that ended since the stream was recreated
+	moved       func(sh *shard, to string) // told of every new owner, if set
+	paused      func(sh *shard)            // told when a shard's reader is closed or opened, if set
+	wants       map[want]time.Duration     // since when
 }
 
 // startKind says where the group begins.
@@ -84,7 +102,10 @@ const maxEvents = 30_000_000
 // Run runs one seed.
 func Run(opt Options) Result {
 	w := newWorld(opt)
-	end := opt.Span + healingSpan + w.heal.slack
+	end := opt.Span
+	if opt.script == nil {
+		end += healingSpan + w.heal.slack
+	}
 	for w.check.violation == nil && len(w.queue) > 0 {
 		e := w.queue.pop()
 		if e.at > end {
@@ -108,14 +129,14 @@ func Run(opt Options) Result {
 			w.violate("busy", "", "", "more than %d events", maxEvents)
 		}
 	}
-	if w.check.violation == nil {
+	if w.check.violation == nil && opt.script == nil {
 		w.heal.final()
 	}
 	return w.result()
 }
 
 func newWorld(opt Options) *world {
-	w := &world{opt: opt, rng: stream(opt.Seed, 1)}
+	w := &world{opt: opt, rng: stream(opt.Seed, 1), final: map[string]bool{}}
 	w.res.Hash = 14695981039346656037
 	w.faults.init(opt)
 	w.check.w, w.heal.w = w, w
@@ -128,19 +149,33 @@ func newWorld(opt Options) *world {
 	if w.rng.IntN(4) == 0 {
 		w.cfg.MaxShards = 12
 	}
+	if opt.script != nil {
+		w.startKind, w.cfg.MaxShards = startHorizon, 0
+	}
 	w.store = newStoreModel(w)
 	w.stream = newStreamModel(w)
 	if w.startKind == startTime {
 		w.cfg.Start = w.stream.pastTime()
 	}
-	for i := range 3 + w.rng.IntN(3) {
-		h := &host{w: w, name: fmt.Sprintf("w%d", i)}
-		w.hosts = append(w.hosts, h)
-		w.after(w.between(0, 3*time.Second), "boot", h.boot)
+	n := 3 + w.rng.IntN(3)
+	if opt.script != nil {
+		n = opt.hosts
+	}
+	for i := range n {
+		w.hosts = append(w.hosts, &host{w: w, name: fmt.Sprintf("w%d", i)})
 	}
 	w.stream.produce()
+	w.watchDrains()
+	if opt.script != nil {
+		opt.script(w)
+		return w
+	}
+	for _, h := range w.hosts {
+		w.after(w.between(0, 3*time.Second), "boot", h.boot)
+	}
+	w.plantItems()
 	w.faults.schedule(w)
-	if w.faults.on[expiry] {
+	if f := &w.faults; f.on[expiry] || f.on[retention] || f.on[leasesDeleted] || f.on[allDeleted] || f.on[restored] {
 		w.heal.slack = 5 * w.cfg.Relist
 	}
 	w.at(opt.Span, "heal", w.heal.begin)

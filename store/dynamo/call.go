@@ -36,68 +36,60 @@ const (
 	maxPause      = time.Second
 )
 
-// do makes attempts until one is answered for good, or ctx is done.
+// do makes attempts until one is answered for good, or until another one would not fit into ctx.
 func (s *Store) do(ctx context.Context, c call, attempt func(context.Context, *dynamodb.Client) error) error {
-	client := s.connected()
-	if client == nil {
-		return fmt.Errorf("lease table %s: %s: the store is not open", s.cfg.Table, c.doing)
-	}
-	var err error
-	for n := 0; ; n++ {
-		if replaced := s.known(); replaced != nil && !c.unwatched {
-			return s.explain(c, replaced)
-		}
-		if ctx.Err() != nil {
-			return s.explain(c, errors.Join(ctx.Err(), err))
-		}
-		err = s.attempt(ctx, c, client, attempt)
-		if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); (err == nil || refused) && !c.unwatched {
-			if other := s.answered(ctx); other != nil {
-				return s.explain(c, other)
-			}
-		}
-		if err == nil {
-			return nil
-		}
+	for n := 1; ; n++ {
+		err := s.try(ctx, c, attempt)
 		pause, again := pauseAfter(err, n)
-		if n+1 == maxAttempts {
-			again = false
-		}
-		if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= pause {
-			again = false // its answer now is worth more than the same one later
-		}
-		if ctx.Err() != nil {
-			continue
-		}
-		if !again {
+		if !again || n == maxAttempts || !fits(ctx, pause) || wait(ctx, pause) != nil {
 			return s.explain(c, err)
-		}
-		if wait(ctx, pause) != nil {
-			continue
 		}
 	}
 }
 
-// attempt makes one attempt, in its turn.
-func (s *Store) attempt(ctx context.Context, c call, client *dynamodb.Client, attempt func(context.Context, *dynamodb.Client) error) error {
+// fits says whether ctx lasts longer than a pause. An error now is worth more than the same one later.
+func fits(ctx context.Context, pause time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return ctx.Err() == nil && (!ok || time.Until(deadline) > pause)
+}
+
+// try makes one attempt, in its turn.
+func (s *Store) try(ctx context.Context, c call, attempt func(context.Context, *dynamodb.Client) error) error {
+	client, replaced := s.connected()
+	switch {
+	case client == nil:
+		return errNotOpen
+	case replaced != nil && !c.unwatched:
+		return replaced
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
 	leave, err := s.gate.enter(ctx, c.class)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.AttemptTimeout*max(1, c.factor))
-	defer cancel()
-	return attempt(ctx, client)
+	timed, cancel := context.WithTimeout(ctx, s.cfg.AttemptTimeout*max(1, c.factor))
+	err = attempt(timed, client)
+	cancel()
+	leave()
+	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); (err == nil || refused) && !c.unwatched {
+		if other := s.answered(ctx); other != nil {
+			return other
+		}
+	}
+	return err
 }
 
-// throttles and skews are lists of the SDK.
+// throttles knows the codes of throttling.
 var throttles = retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
 
-// pauseAfter says whether an error passes by itself, and how long to wait after the n-th attempt, counted from 0.
+// pauseAfter says whether an error passes by itself, and how long to wait after the n-th attempt.
 func pauseAfter(err error, n int) (pause time.Duration, again bool) {
 	pause = firstPause
 	api, answered := errors.AsType[smithy.APIError](err)
 	switch {
+	case err == nil || errors.Is(err, lease.ErrStoreGone) || errors.Is(err, errNotOpen):
+		return 0, false
 	case throttles.IsErrorThrottle(err) == aws.TrueTernary:
 		pause = throttlePause
 	case !answered: // no connection, no answer in time, no credentials
@@ -106,9 +98,11 @@ func pauseAfter(err error, n int) (pause time.Duration, again bool) {
 	default:
 		return 0, false
 	}
-	pause = min(pause<<n, maxPause)
+	pause = min(pause<<(n-1), maxPause)
 	return pause/2 + rand.N(pause/2), true
 }
+
+var errNotOpen = errors.New("the store is not open")
 
 // clockSkew are the codes by which the service may refuse a call because of its time.
 var clockSkew = map[string]bool{"InvalidSignatureException": true, "RequestExpired": true, "RequestTimeTooSkewed": true, "RequestInTheFuture": true}

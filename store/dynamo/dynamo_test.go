@@ -15,8 +15,8 @@ import (
 	"github.com/leatstream/leat/store/dynamo"
 )
 
-// TestStore runs the conformance suite on the embedded server: as the service is; as emulators are that do not
-// tell what refused a write, and with pages of one or two items; and while calls fail in every way that passes.
+// TestStore runs the conformance suite on the embedded server: as the service is; and as emulators are that do not tell
+// what refused a write, with pages of one or two items, while calls fail in every way that passes.
 func TestStore(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]struct {
@@ -24,8 +24,7 @@ func TestStore(t *testing.T) {
 		faults []dynamodb.Fault
 	}{
 		"plain": {},
-		"terse": {config: dynamodb.Config{NoItemOnFailure: true, PageBytes: 300}},
-		"faults": {faults: []dynamodb.Fault{
+		"troubled": {dynamodb.Config{NoItemOnFailure: true, PageBytes: 300}, []dynamodb.Fault{
 			{Kind: dynamodb.Throttle, Share: 0.004},
 			{Kind: dynamodb.Error, Share: 0.004},
 			{Kind: dynamodb.DropRequest, Share: 0.004},

@@ -40,22 +40,26 @@ func (t *identity) begin(id string) error {
 	return nil
 }
 
-// hear notes an answer, and says whether it is in doubt from which table it came.
-func (t *identity) hear(now time.Time) bool {
+// hear notes an answer.
+func (t *identity) hear(now time.Time) {
 	// The monotonic clock may stand still while the machine is suspended, the wall clock may jump: either may tell.
 	wall := now.Round(0).Sub(t.heard.Round(0))
 	if now.Sub(t.heard) > quiet || wall > quiet || wall < 0 {
 		t.doubt = true
 	}
 	t.heard = now
-	return t.doubt && !now.Before(t.next)
 }
+
+// due says whether to ask which table it is.
+func (t *identity) due(now time.Time) bool { return t.doubt && !now.Before(t.next) }
 
 // answered is called after each answer of the table. An answer that may come from another table is not
 // believed before the TableId is known to be the same; if that cannot be told now, it is.
 func (s *Store) answered(ctx context.Context) error {
 	s.mu.Lock()
-	ask := s.table.hear(time.Now())
+	now := time.Now()
+	s.table.hear(now)
+	ask := s.table.due(now)
 	s.mu.Unlock()
 	if !ask {
 		return nil
@@ -67,20 +71,22 @@ func (s *Store) answered(ctx context.Context) error {
 	}
 	defer func() { <-s.table.turn }()
 	s.mu.Lock()
-	now := time.Now()
-	ask = s.table.doubt && !now.Before(s.table.next)
-	s.table.next = now.Add(quiet)
+	now = time.Now()
+	ask, replaced := s.table.due(now), s.table.replaced
+	if ask {
+		s.table.next = now.Add(quiet)
+	}
 	s.mu.Unlock()
-	if !ask { // somebody else has asked while we waited
-		return s.known()
+	if !ask || replaced != nil { // somebody else has asked while we waited
+		return replaced
 	}
 	short, cancel := context.WithTimeout(ctx, s.cfg.AttemptTimeout) // an answer is waiting
 	defer cancel()
 	d, err := s.describe(short)
-	if errors.Is(err, lease.ErrStoreGone) {
-		return err
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, lease.ErrStoreGone):
+		return lease.ErrStoreGone
+	case err != nil:
 		return nil
 	}
 	s.mu.Lock()
@@ -93,11 +99,4 @@ func (s *Store) missed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.table.doubt, s.table.next = true, time.Time{}
-}
-
-// known returns the error that the table was replaced, if that is known.
-func (s *Store) known() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.table.replaced
 }

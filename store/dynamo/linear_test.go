@@ -133,6 +133,7 @@ func client(ctx context.Context, s lease.Store, h *history, id int, seed uint64,
 			w.Op = lease.Delete
 		case n < 5:
 			w = lease.PutHold(last.item, lease.Hold{ID: fmt.Sprint(id, r.Uint64()), For: time.Second})
+			w.Item.Key = key
 		default:
 			w.Item.Counter++
 			w.Item.Lease.OwnerSwitches = r.Int64N(1 << 40) // no two writes are the same

@@ -54,7 +54,7 @@ func (s *Store) denied(action string, err smithy.APIError) error {
 const trialItem = "trial"
 
 // tryAll makes each call that workers make, in a way that has no effect, and returns all that is not
-// permitted. It costs four units.
+// permitted. It costs one read unit and two write units.
 func (s *Store) tryAll(ctx context.Context) error {
 	e := newExpression()
 	key, exists := itemKey(s.cfg.TrialGroup, trialItem), "attribute_exists("+e.name(attrGroup)+")"

@@ -94,10 +94,6 @@ func (s *Store) query(ctx context.Context, c call, group, prefix string, consist
 				return
 			}
 			for _, item := range page.Items {
-				if err := ctx.Err(); err != nil {
-					yield(nil, s.explain(c, err))
-					return
-				}
 				if !yield(item, nil) {
 					return
 				}

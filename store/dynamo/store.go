@@ -66,7 +66,7 @@ func (s *Store) connect(ctx context.Context) error {
 	if c := s.cfg.Create; (c.ReadCapacity > 0) != (c.WriteCapacity > 0) || c.ReadCapacity < 0 || c.WriteCapacity < 0 {
 		return fmt.Errorf("Create: read capacity %d and write capacity %d: set both, or neither for billing on demand", c.ReadCapacity, c.WriteCapacity)
 	}
-	if s.connected() != nil {
+	if client, _ := s.connected(); client != nil {
 		return nil
 	}
 	var cfg aws.Config
@@ -97,9 +97,9 @@ func (s *Store) connect(ctx context.Context) error {
 	return nil
 }
 
-// connected is the client, or nil before Open.
-func (s *Store) connected() *dynamodb.Client {
+// connected is the client, or nil before Open; and the error that the table was replaced, if that is known.
+func (s *Store) connected() (client *dynamodb.Client, replaced error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.client
+	return s.client, s.table.replaced
 }

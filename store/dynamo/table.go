@@ -21,15 +21,12 @@ const (
 	attrItem  = "item"
 )
 
-// How often a table that is being made is looked at.
-const (
-	firstLook = 250 * time.Millisecond
-	lastLook  = 2 * time.Second
-)
+// look is how often a table that is being made is looked at: a new group is to begin within a second of its table.
+const look = 500 * time.Millisecond
 
 // ready returns the table once it is active, and creates it if it is absent and create is true.
 func (s *Store) ready(ctx context.Context, create bool) (*types.TableDescription, error) {
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for {
 		d, err := s.describe(ctx)
 		switch {
 		case errors.Is(err, lease.ErrStoreGone) && create:
@@ -51,7 +48,7 @@ func (s *Store) ready(ctx context.Context, create bool) (*types.TableDescription
 			default:
 				return nil, fmt.Errorf("lease table %s is in state %s", s.cfg.Table, d.TableStatus)
 			}
-			if err := wait(ctx, pause); err != nil {
+			if err := wait(ctx, look); err != nil {
 				return nil, fmt.Errorf("lease table %s: waiting for its creation: %w", s.cfg.Table, err)
 			}
 		}

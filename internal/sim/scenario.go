@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// counts is how many leases each worker owns.
+func (w *world) counts() map[string]int {
+	counts := map[string]int{}
+	for _, host := range w.hosts {
+		if p := host.process; p != nil && p.member != nil {
+			counts[p.id] = 0
+		}
+	}
+	for _, sh := range w.stream.shards {
+		if item, found := w.store.lease(sh.id); found && sh.endedAt == 0 {
+			counts[item.Lease.Owner]++
+		}
+	}
+	return counts
+}
+
+// isBalanced says whether every lease is owned, and no worker has two more than another.
+func (w *world) isBalanced() bool {
+	counts := w.counts()
+	least, most, total := 1<<30, 0, 0
+	for _, n := range counts {
+		least, most, total = min(least, n), max(most, n), total+n
+	}
+	return counts[""] == 0 && total > 0 && most-least <= 1
+}
+
+// when runs something as soon as a condition holds, looking four times a second.
+func (w *world) when(condition func() bool, run func()) {
+	if condition() {
+		run()
+		return
+	}
+	w.after(time.Second/4, "look", func() { w.when(condition, run) })
+}
+
+// joins starts one worker after another, each a while after the leases are balanced over those before it. done is
+// told how many leases moved for each.
+func joins(rest time.Duration, done func(worker, moves int, took time.Duration)) func(*world) {
+	return func(w *world) {
+		moves, began := 0, time.Duration(0)
+		movedAt := map[*shard]time.Duration{}
+		w.moved = func(sh *shard, to string) {
+			moves++
+			if last, twice := movedAt[sh]; twice && w.now-last < time.Minute {
+				w.violate("L2 balanced", sh.id, to, "it moves again %v after it has moved", w.now-last)
+			}
+			movedAt[sh] = w.now
+		}
+		var next func(i int)
+		next = func(i int) {
+			if i == len(w.hosts) {
+				w.stream.quiet = true
+				return
+			}
+			moves, began = 0, w.now
+			w.hosts[i].boot()
+			has := func() bool { return len(w.counts()) == i+1 && w.isBalanced() }
+			w.when(has, func() {
+				took := w.now - began
+				w.after(rest, "next", func() {
+					done(i+1, moves, took)
+					next(i + 1)
+				})
+			})
+		}
+		next(0)
+	}
+}
+
+// rollingRestarts stops and starts every worker once, one after another. pause is told for how long a shard had no
+// reader.
+func rollingRestarts(pause func(time.Duration)) func(*world) {
+	return func(w *world) {
+		for _, h := range w.hosts {
+			h.boot()
+		}
+		closedAt := map[*shard]time.Duration{}
+		w.paused = func(sh *shard) {
+			if at, closed := closedAt[sh]; closed {
+				pause(w.now - at)
+				delete(closedAt, sh)
+			} else if w.now > 2*time.Minute {
+				closedAt[sh] = w.now
+			}
+		}
+		var next func(i int)
+		next = func(i int) {
+			if i == len(w.hosts) {
+				return
+			}
+			h := w.hosts[i]
+			h.process.stop()
+			w.when(func() bool { return h.process == nil }, func() {
+				w.after(5*time.Second, "boot", h.boot)
+				w.after(15*time.Second, "next", func() { next(i + 1) })
+			})
+		}
+		w.at(2*time.Minute+time.Millisecond, "restarts", func() { next(0) })
+	}
+}
+
+// streamRecreated deletes the stream and makes it again under its name, among faults (F13). Whoever reads, or starts,
+// must end with the error that says so; nothing may be begun anew.
+func streamRecreated(at time.Duration) func(*world) {
+	return func(w *world) {
+		for _, h := range w.hosts {
+			h.boot()
+		}
+		w.faults.schedule(w)
+		w.at(at, "recreated", func() {
+			w.calmSince = 0
+			w.stream.recreated, w.stream.quiet = true, true
+			w.cfg.Created = w.cfg.Created.Add(24 * time.Hour)
+			w.note("", "", "the stream is made again under its name")
+		})
+		w.at(w.opt.Span-time.Minute, "heal", func() {
+			w.faults.healed = true
+			for _, h := range w.hosts {
+				h.boot()
+			}
+		})
+		w.at(w.opt.Span, "end", func() {
+			for _, h := range w.hosts {
+				if h.process != nil {
+					w.violate("F13", "", h.process.id, "it still runs on a stream that is not the group's")
+				}
+			}
+			if w.named < len(w.hosts) {
+				w.violate("F13", "", "", "%d processes ended with %v", w.named, lease.ErrRecreated)
+			}
+		})
+	}
+}
+
+// storeReplaced deletes the store and puts an empty one in its place (F12). Whoever runs is refused from
+// then on, and hands out nothing after his deadline; those who are started anew begin where the group began.
+func storeReplaced(at time.Duration) func(*world) {
+	return func(w *world) {
+		for _, h := range w.hosts {
+			h.boot()
+		}
+		w.at(at, "replaced", func() {
+			w.note("", "", "the store is replaced by an empty one")
+			w.calmSince = 0
+			w.store.id++
+			w.life++
+			w.restores++
+			w.stream.startKnown = false
+			for _, h := range w.store.history {
+				w.store.keep(h.key, lease.Item{}, false)
+			}
+			for _, sh := range w.stream.shards {
+				sh.progress = progress{}
+				sh.changed(w.now, w.cfg.Failover+w.cfg.Failover/100, false)
+			}
+			for _, h := range w.hosts {
+				w.after(w.between(0, 30*time.Second), "restart", func() {
+					if h.process != nil {
+						h.end()
+					}
+					h.boot()
+				})
+			}
+		})
+		w.at(w.opt.Span-2*time.Minute, "heal", func() { w.faults.healed, w.stream.quiet = true, true })
+		w.at(w.opt.Span, "end", w.heal.caughtUp)
+	}
+}

@@ -1,0 +1,111 @@
+package lease_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// remove deletes a lease by hand.
+func (g *group) remove(shard string) {
+	g.t.Helper()
+	item := g.item(lease.LeaseKey("orders", shard))
+	g.tool(lease.Write{Op: lease.Delete, Item: lease.Item{Key: item.Key}, Counter: item.Counter, Owner: item.Lease.Owner}, nil)
+}
+
+// A lease deleted by hand under an idle owner: the owner finds out before the lease is made again, so that no two
+// workers read the shard. It is made again where the group began, and waits for no parent: those were done.
+func TestLeaseDeletedUnderIdleOwner(t *testing.T) {
+	start := lease.AtTimestamp(created)
+	begin := func(c *lease.MemberConfig) { c.Start = start }
+	child := lease.Shard{ID: "shard-1", Parents: []string{"shard-p"}}
+	g := newGroup(t, lease.Shard{ID: "shard-0", Parents: []string{"shard-p"}}, child)
+	a, b := g.join("a", begin), g.join("b", begin)
+	g.pass(5 * time.Second)
+	g.shards = append(g.shards, lease.Shard{ID: "shard-p", Closed: true}) // within retention, but before the group's start
+	g.remove("shard-1")
+	g.pass(3 * time.Minute)
+	if n := len(a.open) + len(b.open); n != 2 {
+		t.Fatalf("%d shards are open, want 2; leases %v", n, g.leases())
+	}
+	for _, w := range g.workers {
+		if o, open := w.open["shard-1"]; open && o.Position != start {
+			t.Errorf("shard-1 is read again from %v, want %v", o.Position, start)
+		}
+	}
+	if !g.reported("a: lost shard-1") && !g.reported("b: lost shard-1") {
+		t.Errorf("its owner never found out: %q", g.reports)
+	}
+}
+
+// F30: a shard whose child passed its retention before it had a lease. The grandchild waits until the shard is
+// finished, though nothing shows that it descends from it, and the loss of the child is told.
+func TestGenerationPassesItsRetentionUnread(t *testing.T) {
+	low := lease.HashRange{Start: "0", End: "9"}
+	high := lease.HashRange{Start: "10", End: "19"}
+	g := newGroup(t, lease.Shard{ID: "shard-0", HashRange: low}, lease.Shard{ID: "shard-9", HashRange: high})
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	g.ack(a, "shard-0", "7")
+	a.slow = true // a handler of shard-0 does not end
+	g.shards = []lease.Shard{{ID: "shard-2", Parents: []string{"shard-1"}, HashRange: low}, g.shards[1]}
+	g.step(a, lease.Missing{Shard: "shard-0", Token: a.open["shard-0"].Token})
+	g.pass(5 * time.Minute)
+	if _, open := a.open["shard-2"]; open || g.reported("a: resharded shard-2") {
+		t.Fatal("the grandchild is read while a handler of shard-0 runs")
+	}
+	for _, d := range a.drains {
+		g.step(a, lease.Drained{Shard: d.Shard, Token: d.Token, Position: after(t, "7")})
+	}
+	g.pass(5 * time.Minute)
+	if !g.reported("a: shard trimmed shard-0") || !g.reported("a: shard trimmed shard-1") || a.open["shard-2"].Token == 0 {
+		t.Errorf("open %v, reports %q", a.open, g.reports)
+	}
+}
+
+// A merge child whose one parent passed its retention before it had a lease: when the child is read, the loss is told.
+// The other parent's lease stays until then, though it is finished and unlisted: it shows that nothing was lost of it.
+func TestParentPassesItsRetentionUnread(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	child := lease.Shard{ID: "shard-2", Parents: []string{"shard-0", "shard-1"}}
+	token := a.open["shard-0"].Token
+	g.step(a, lease.Ended{Shard: "shard-0", Token: token, Children: []lease.Shard{child}})
+	g.step(a, lease.Acked{Shard: "shard-0", Token: token, Position: lease.ShardEnd()})
+	g.shards = []lease.Shard{child}
+	g.pass(5 * time.Minute)
+	if a.open["shard-2"].Token == 0 || !g.reported("a: shard trimmed shard-1") || g.reported("a: shard trimmed shard-0") {
+		t.Errorf("open %v, reports %q", a.open, g.reports)
+	}
+	if n := len(g.leases()); n != 2 {
+		t.Errorf("%d leases, want 2: the child has not begun", n)
+	}
+	g.ack(a, "shard-2", "5")
+	g.pass(5 * time.Minute)
+	if n := len(g.leases()); n != 1 {
+		t.Errorf("%d leases, want the child's only", n)
+	}
+}
+
+// A finished lease that was deleted by hand and made again is not finished: nobody tidies it up.
+func TestFinishedLeaseMadeAgain(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	child := lease.Shard{ID: "shard-2", Parents: []string{"shard-0"}}
+	g.shards = append(g.shards, child)
+	token := a.open["shard-0"].Token
+	g.step(a, lease.Ended{Shard: "shard-0", Token: token, Children: []lease.Shard{child}})
+	g.step(a, lease.Acked{Shard: "shard-0", Token: token, Position: lease.ShardEnd()})
+	g.pass(5 * time.Second)
+	g.ack(a, "shard-2", "5")
+	g.pass(10 * time.Second)
+	g.remove("shard-0")
+	g.tool(lease.Write{Op: lease.Create, Item: lease.Item{Key: lease.LeaseKey("orders", "shard-0"), Lease: lease.Lease{Root: true}}}, nil)
+	g.pass(5 * time.Minute)
+	if a.open["shard-0"].Token == 0 {
+		t.Errorf("shard-0 is not read again: %v", g.leases())
+	}
+}
