@@ -13,6 +13,7 @@ import (
 var (
 	flagFor      = flag.Duration("chaos.for", 0, "how long faults go on; 0: a short run")
 	flagSeed     = flag.Uint64("chaos.seed", 0, "of the plan; 0: a random one")
+	flagKeep     = flag.Bool("chaos.keep", false, "keep the journal and the workers' logs, also of a run that passes")
 	flagFailover = flag.Duration("chaos.failover", 3*time.Second, "the workers' FailoverTime")
 )
 
@@ -35,7 +36,7 @@ func TestChaos(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			lasts, on := test.short, stage{shards: 4, workers: 4, failover: *flagFailover, checkpoint: time.Second, failing: 500}
+			lasts, on := test.short, stage{shards: 4, workers: 4, failover: *flagFailover, checkpoint: time.Second, failing: 500, keep: *flagKeep}
 			if *flagFor > 0 {
 				lasts, on.shards, on.workers = *flagFor, 6, 5
 			}

@@ -39,10 +39,18 @@ type verdict struct {
 	Stale      int // calls that started on a shard that another worker owned
 	NotAllowed int // repeats that no harm accounts for, or more than it may cost
 
-	Slowest time.Duration // from the put of a record to the start of its first call, the longest
+	Slowest wait   // of all records
+	Waits   []wait // long ones, the slowest record of each
 
 	Replays []replay
 	Faults  []string // each of the above but repeats, in words; the first ones
+}
+
+// wait is how long a record waited for the start of its first call.
+type wait struct {
+	put
+	took   time.Duration
+	worker string // that handled it then
 }
 
 // replay is a change of owner that made records be handled again.
@@ -72,7 +80,7 @@ func (v *verdict) longest() time.Duration {
 
 func (v *verdict) String() string {
 	return fmt.Sprintf("%d records, %d repeats in %d replays (the longest goes back %.2f s; %d not allowed), %d lost, %d out of order, %d stale starts, the slowest record waited %.1f s",
-		v.Records, v.Repeated, len(v.Replays), v.longest().Seconds(), v.NotAllowed, v.Lost, v.OutOfOrder, v.Stale, v.Slowest.Seconds())
+		v.Records, v.Repeated, len(v.Replays), v.longest().Seconds(), v.NotAllowed, v.Lost, v.OutOfOrder, v.Stale, v.Slowest.took.Seconds())
 }
 
 // epoch is what one worker handled of a shard under one token.
@@ -128,7 +136,7 @@ func (v *verdict) order(ev evidence) map[string][]*epoch {
 		if times[record]++; times[record] > 1 {
 			v.Repeated++
 		} else {
-			v.Slowest = max(v.Slowest, c.start.Sub(at.at))
+			v.waited(ev, wait{at.put, c.start.Sub(at.at), c.worker})
 		}
 		if c.n > highest[c.key]+1 {
 			v.fault(&v.OutOfOrder, "%s handled number %d of %s after %d, in %s", c.worker, c.n, c.key, highest[c.key], c.shard)
@@ -165,6 +173,23 @@ func (v *verdict) order(ev evidence) map[string][]*epoch {
 		}
 	}
 	return shards
+}
+
+// waited notes a wait. Waits that follow each other in a shard are one.
+func (v *verdict) waited(ev evidence, w wait) {
+	if w.took > v.Slowest.took {
+		v.Slowest = w
+	}
+	if w.took < 4*ev.failover {
+		return
+	}
+	same := slices.IndexFunc(v.Waits, func(o wait) bool { return o.shard == w.shard && w.at.Sub(o.at) < o.took })
+	switch {
+	case same < 0:
+		v.Waits = append(v.Waits, w)
+	case w.took > v.Waits[same].took:
+		v.Waits[same] = w
+	}
 }
 
 // took finds when the worker said that it had taken the shard: that may be long before the next record comes.

@@ -83,7 +83,7 @@ func newPlan(seed uint64, lasts, failover time.Duration, slots int) plan {
 			case s.kind == restart:
 				s.length = between(0.2, 1.5)
 			case s.kind == rolling:
-				now += time.Duration(slots) * failover // about; it waits until all else is over
+				now += failover // about; it waits until all else is over
 			}
 			if s.mode != "" || s.kind == freeze || s.kind == kill || s.kind == term {
 				var free []int

@@ -26,7 +26,8 @@ const sharePatience = 2 * time.Minute
 type stage struct {
 	shards, workers      int
 	failover, checkpoint time.Duration
-	failing              int // see Worker
+	failing              int  // see Worker
+	keep                 bool // the journal and the logs, also of a run that passes
 }
 
 // run is one run.
@@ -67,8 +68,8 @@ func newRun(t testing.TB, on stage, s *servers) *run {
 		r.group.end()
 		stopFollowing()
 		r.besides.Wait()
-		if t.Failed() {
-			r.keep()
+		if t.Failed() || on.keep {
+			r.keepAll()
 		}
 	})
 	r.must(err)
@@ -382,6 +383,9 @@ func (r *run) finish() *verdict {
 	r.released()
 	r.silent()
 	v := judge(r.evidence())
+	for _, w := range v.Waits {
+		r.say("a record of %s, put at %.1f s, waited %.1f s for %s", w.shard, w.at.Sub(r.began).Seconds(), w.took.Seconds(), w.worker)
+	}
 	for _, again := range v.Replays {
 		r.say("%d records of %s again, by %s: %.2f s of what %s had done (%s)",
 			again.records, again.shard, again.after, again.held.Seconds(), again.before, strings.Join(again.harms, ", "))
@@ -450,8 +454,8 @@ func (r *run) state() string {
 	return b.String()
 }
 
-// keep copies the logs of a failed run to where they outlive it.
-func (r *run) keep() {
+// keepAll copies the journal and the logs to where they outlive the run.
+func (r *run) keepAll() {
 	dir, err := os.MkdirTemp("", "leat-chaos-")
 	if err == nil {
 		err = errors.Join(err, os.CopyFS(filepath.Join(dir, "run"), os.DirFS(r.group.dir)))
