@@ -40,6 +40,7 @@ var mayImport = map[string]struct {
 	"internal/node":     {},
 	"":                  {of: []string{"lease", "store/dynamo", "internal/record", "internal/kpl", "internal/wire", "internal/fetch", "internal/dispatch", "internal/engine", "sdk"}},
 	"deadletter":        {of: []string{"", "sdk"}},
+	"internal/chaos":    {of: []string{"", "lease", "local", "store/dynamo", "internal/node", "sdk"}},
 	"internal/demo":     {of: []string{"", "lease", "local", "store/file", "sdk"}},
 	"examples/smallest": {of: []string{""}},
 	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/demo", "cmd/leat/internal/screen", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"}},
