@@ -1,0 +1,370 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/leatstream/leat/lease"
+)
+
+// move is one way on from a state.
+type move struct {
+	kind moveKind
+	i    int8 // process
+	k    int8 // letter, grant, shard or late write
+}
+
+type moveKind uint8
+
+const (
+	answer      moveKind = iota // a message gets its answer at once
+	keep                        // or stays under way
+	lose                        // or its outcome is not known
+	stray                       // or the write may come at any later time
+	stale                       // or the read is a stale one
+	apply                       // a write under way is applied
+	deliver                     // an answer under way arrives
+	deliverThen                 // a read under way shows how the store was when it was sent
+	tick                        // a process's timer fires
+	start                       // a handler starts
+	end                         // a handler returns
+	endLate                     // a handler of an older epoch returns
+	applyLate                   // a write that was given up is applied
+	pass                        // a tick of time
+	passBut                     // and one clock misses it
+	crash
+	pause
+	resume
+	rejoin
+	stop
+	erase
+)
+
+// moves are the ways on from a state, in an order that depends on nothing but the state. While
+// something is new, it is decided first what becomes of it.
+func (w *world) moves(s *state, to []move) []move {
+	if s.talks >= 0 {
+		return w.choices(s, to)
+	}
+	quiet := true // every running process has done what its timers were set for
+	t := turn{world: w, state: *s}
+	for i := int8(0); i < maxWorkers; i++ {
+		p := s.procs[i]
+		if p == nil {
+			continue
+		}
+		may := w.cfg.Only == nil || slices.Contains(w.cfg.Only, int(i))
+		switch p.life {
+		case running:
+			if p.member.wake <= t.clock(p) {
+				quiet = false
+				to = append(to, move{tick, i, 0})
+			}
+			to, quiet = w.workMoves(&t, p, i, to, quiet)
+			if may && s.left[Crash] > 0 && s.others(i) {
+				to = append(to, move{crash, i, 0})
+			}
+			if may && s.left[Pause] > 0 {
+				to = append(to, move{pause, i, 0})
+			}
+			if may && s.left[StopIt] > 0 {
+				to = append(to, move{stop, i, 0})
+			}
+		case paused:
+			to = append(to, move{resume, i, 0})
+			for k, l := range p.letters {
+				if l.kind == writtenEvent && !l.applied {
+					to = append(to, move{apply, i, int8(k)})
+				}
+			}
+		case crashed, fenced:
+			if s.left[Restart] > 0 {
+				to = append(to, move{rejoin, i, 0})
+			}
+		}
+	}
+	for k := range s.late {
+		to = append(to, move{applyLate, 0, int8(k)})
+	}
+	if s.left[Erase] > 0 {
+		for k := range w.cfg.Shards {
+			it := s.store.get(lease.LeaseKey(stream, w.cfg.Shards[k].ID))
+			if it != nil && it.Lease.Owner == "" && !it.Lease.Checkpoint.Begun() && !it.Lease.Root {
+				to = append(to, move{erase, 0, int8(k)})
+			}
+		}
+	}
+	if quiet && int(s.now) < w.cfg.horizon() {
+		to = append(to, move{pass, 0, 0})
+		if s.left[Drift] > 0 {
+			for i := int8(0); i < maxWorkers; i++ {
+				if p := s.procs[i]; p != nil && p.life == running {
+					to = append(to, move{passBut, i, 0})
+				}
+			}
+		}
+	}
+	return to
+}
+
+// choices are what may become of the first new message.
+func (w *world) choices(s *state, to []move) []move {
+	i := s.talks
+	k := slices.IndexFunc(s.procs[i].letters, func(l letter) bool { return l.fresh })
+	l := s.procs[i].letters[k]
+	to = append(to, move{answer, i, int8(k)})
+	if s.left[Slow] > 0 {
+		to = append(to, move{keep, i, int8(k)})
+	}
+	if s.left[Lost] > 0 && l.kind != listedEvent {
+		to = append(to, move{lose, i, int8(k)})
+	}
+	if s.left[Stray] > 0 && l.kind == writtenEvent {
+		to = append(to, move{stray, i, int8(k)})
+	}
+	if s.left[Stale] > 0 && (l.kind == leasesEvent && s.past.leases != s.store.leases ||
+		l.kind == membersEvent && !l.strong && s.past.members != s.store.members) {
+		to = append(to, move{stale, i, int8(k)})
+	}
+	return to
+}
+
+// workMoves are those of a process that runs.
+func (w *world) workMoves(t *turn, p *process, i int8, to []move, quiet bool) ([]move, bool) {
+	for k, l := range p.letters {
+		if t.now > l.sent {
+			quiet = false // a call does not last for longer than a tick
+		}
+		at := int8(k)
+		switch {
+		case l.kind == writtenEvent && !l.applied:
+			to = append(to, move{apply, i, at})
+			if t.left[Stray] > 0 {
+				to = append(to, move{stray, i, at})
+			}
+		case l.kind == writtenEvent:
+			to = append(to, move{deliver, i, at})
+			if t.left[Lost] > 0 {
+				to = append(to, move{lose, i, at})
+			}
+		default:
+			to = append(to, move{deliver, i, at})
+			if l.then != nil && l.then.id != t.store.id {
+				to = append(to, move{deliverThen, i, at})
+			}
+		}
+	}
+	for k := range p.grants {
+		if g := &p.grants[k]; g.runs {
+			to = append(to, move{end, i, int8(k)})
+		} else if t.mayStart(p, g) {
+			to = append(to, move{start, i, int8(k)})
+		}
+	}
+	for shard := int8(0); shard < maxShards; shard++ {
+		if p.busy&(1<<shard) != 0 {
+			to = append(to, move{endLate, i, shard})
+		}
+	}
+	return to, quiet
+}
+
+// others says whether another worker is there that has not crashed.
+func (s *state) others(but int8) bool {
+	for i, p := range s.procs {
+		if p != nil && int8(i) != but && (p.life == running || p.life == paused) {
+			return true
+		}
+	}
+	return false
+}
+
+// make makes a move. The state is not changed; its successor is complete.
+func (w *world) make(s *state, mv move) (*state, *Violation) {
+	t := &turn{world: w, state: *s}
+	t.move(int(mv.i), int(mv.k), mv.kind)
+	if t.bad == nil {
+		t.checkGates()
+	}
+	t.bury()
+	t.seal(&w.hasher)
+	next := t.state
+	return &next, t.bad
+}
+
+func (t *turn) move(i, k int, kind moveKind) {
+	switch kind {
+	case answer:
+		t.answer(i, k)
+	case keep:
+		t.left[Slow]--
+		p := t.proc(i)
+		t.tell("%s: %s stays under way", p.id, p.letters[k].text())
+		p.letters[k].fresh = false
+		t.nextTalk(i)
+	case lose:
+		t.left[Lost]--
+		t.lose(i, k)
+	case stray:
+		t.left[Stray]--
+		t.giveUp(i, k)
+	case stale:
+		t.left[Stale]--
+		t.deliver(i, k, t.past)
+	case apply:
+		p := t.proc(i)
+		t.apply(p.id, &p.letters[k])
+	case deliver:
+		t.deliver(i, k, t.store)
+	case deliverThen:
+		t.deliver(i, k, t.procs[i].letters[k].then)
+	case tick:
+		t.step(i, event{})
+	case start:
+		t.start(i, k)
+	case end:
+		t.end(i, k)
+	case endLate:
+		t.endLate(i, uint8(k))
+	case applyLate:
+		w := t.late[k]
+		t.late = slices.Delete(slices.Clone(t.late), k, k+1)
+		t.tell("the store gets a late write")
+		t.apply(w.sender, &letter{write: w})
+	case pass:
+		t.pass(-1)
+	case passBut:
+		t.left[Drift]--
+		t.pass(i)
+	case crash:
+		t.left[Crash]--
+		p := t.proc(i)
+		t.tell("%s crashes", p.id)
+		for _, l := range p.letters {
+			t.orphan(l)
+		}
+		p.life, p.letters, p.grants, p.busy = crashed, nil, nil, 0
+	case pause:
+		t.left[Pause]--
+		t.tell("%s pauses", t.procs[i].id)
+		t.proc(i).life = paused
+	case resume:
+		t.tell("%s goes on", t.procs[i].id)
+		t.proc(i).life = running
+	case rejoin:
+		t.left[Restart]--
+		t.join(i)
+	case stop:
+		t.left[StopIt]--
+		t.tell("%s is asked to stop", t.procs[i].id)
+		t.step(i, event{eventKey: eventKey{kind: stopEvent}})
+	case erase:
+		t.left[Erase]--
+		t.tell("somebody deletes the lease of %s", t.cfg.Shards[k].ID)
+		t.truth[k].created, t.truth[k].erased = false, true
+		t.store = t.tables.with(t.store, lease.LeaseKey(stream, t.cfg.Shards[k].ID), nil)
+	}
+}
+
+// pass lets a tick of time go by; but is a process whose clock misses it.
+func (t *turn) pass(but int) {
+	t.now++
+	t.past = t.store
+	t.tell("-- tick %d", t.now-firstTick)
+	for i, p := range t.procs {
+		if p == nil {
+			continue
+		}
+		if p.steps > 0 {
+			t.proc(i).steps = 0
+		}
+		if i == but || t.cfg.Bug == ClockStops && p.life == paused {
+			t.tell("the clock of %s misses it", p.id)
+			t.proc(i).missed++
+		}
+	}
+}
+
+// answer carries a new message out at once.
+func (t *turn) answer(i, k int) {
+	p := t.proc(i)
+	if l := &p.letters[k]; l.kind == writtenEvent {
+		t.apply(p.id, l)
+	}
+	t.deliver(i, k, t.store)
+}
+
+// deliver tells a member the answer to a letter.
+func (t *turn) deliver(i, k int, shown *store) {
+	p := t.proc(i)
+	l := p.letters[k]
+	p.letters = slices.Delete(p.letters, k, k+1)
+	ev := event{eventKey: eventKey{kind: l.kind}, store: shown, item: l.item, w: l.write}
+	switch l.kind {
+	case membersEvent:
+		ev.what = shown.members
+		if l.strong {
+			ev.n = 1
+		}
+	case leasesEvent:
+		ev.what = shown.leases
+	case listedEvent:
+		if l.all {
+			ev.n = 1
+		}
+	case writtenEvent:
+		ev.what, ev.n = l.write.id, int(l.outcome)
+		if l.item != nil {
+			ev.eventKey.item = l.item.id
+		}
+		if p.id == l.write.Item.Key.Worker && l.outcome == lease.Landed {
+			p.proved = t.now + 3
+		}
+		if l.outcome == lease.Conflict && t.cfg.Bug.adopts(l.write, l.item) {
+			ev.n = int(lease.Landed)
+		}
+	}
+	if t.note != nil && (!l.fresh || shown != t.store) {
+		t.tell("%s gets the answer to %s", p.id, l.text())
+	}
+	t.step(i, ev)
+}
+
+// lose tells a member that the outcome is unknown; the write was applied.
+func (t *turn) lose(i, k int) {
+	p := t.proc(i)
+	l := &p.letters[k]
+	if l.kind == writtenEvent && !l.applied {
+		t.apply(p.id, l)
+	}
+	t.fail(i, k)
+}
+
+// giveUp tells a member that the outcome is unknown; the write may still be applied.
+func (t *turn) giveUp(i, k int) {
+	t.orphan(t.procs[i].letters[k])
+	t.fail(i, k)
+}
+
+func (t *turn) fail(i, k int) {
+	p := t.proc(i)
+	l := p.letters[k]
+	t.tell("%s gets no answer to %s", p.id, l.text())
+	p.letters = slices.Delete(p.letters, k, k+1)
+	ev := event{eventKey: eventKey{kind: l.kind}, w: l.write}
+	if l.write != nil {
+		ev.what, ev.n = l.write.id, int(lease.Unknown)
+	}
+	t.step(i, ev)
+}
+
+// nextTalk says who is to be heard next, after a choice that stepped nobody.
+func (t *turn) nextTalk(i int) {
+	if !slices.ContainsFunc(t.procs[i].letters, func(l letter) bool { return l.fresh }) {
+		t.talks = -1
+	}
+}
+
+func (c *Config) horizon() int { return firstTick + c.Calm + c.Horizon }
+
+// deletes says whether leases may go in this world, before its horizon.
+func (c *Config) deletes() bool { return c.Limits[Erase] > 0 || c.Horizon > c.Relist }
