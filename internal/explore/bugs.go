@@ -33,7 +33,7 @@ const (
 func (b Bug) String() string {
 	return [...]string{"none", "unfenced checkpoint", "owner-only checkpoint", "take at any counter", "fence any heartbeat",
 		"proof from the answer", "short patience", "no self-fence", "clock stops", "adopt any value", "transfer without final checkpoint",
-		"deaf drain", "ack on hand-out", "no parent gate", "no children", "delete at any counter", "reused id", "create over"}[b]
+		"deaf drain", "ack on hand-out", "no parent gate", "no children", "seen at request", "reused id", "create over"}[b]
 }
 
 // loosens says whether the store takes a write whose condition does not hold.
@@ -49,8 +49,6 @@ func (b Bug) loosens(w lease.Write, stands lease.Item, found bool) bool {
 		return found && onLease && w.Op == lease.Update && is.Owner != w.Owner && is.Owner != ""
 	case FenceAnyHeartbeat:
 		return found && w.Op == lease.Update && w.Item.Worker.State == lease.Fenced
-	case DeleteAny:
-		return found && onLease && w.Op == lease.Delete
 	case ReusedID:
 		return w.Op == lease.Create && w.Item.Key.Kind == lease.KindWorker
 	case CreateOver:

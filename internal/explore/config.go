@@ -21,12 +21,13 @@ const (
 	Restart              // after a crash, or after it was fenced, a worker joins under a new id
 	StopIt               // a worker is asked to stop
 	Erase                // somebody deletes a lease that has not begun and that nobody owns
+	Touch                // somebody writes an owned lease, and changes nothing but its counter
 	numFaults
 )
 
 // String is the fault in a word.
 func (f Fault) String() string {
-	return [...]string{"slow", "lost", "stray", "stale", "crash", "pause", "drift", "restart", "stop", "erase"}[f]
+	return [...]string{"slow", "lost", "stray", "stale", "crash", "pause", "drift", "restart", "stop", "erase", "touch"}[f]
 }
 
 // Limits says how many faults of each kind a run may have, at most.
@@ -55,6 +56,7 @@ type Config struct {
 	Calm    int           // ticks without faults, before it
 	Horizon int           // ticks to explore
 	Limits  Limits
+	Faults  int   // of all kinds together, at most
 	Only    []int // if not nil, the workers that crash, pause or stop
 
 	Heal      int // ticks without faults at the end
@@ -113,18 +115,18 @@ func Configs() []Config {
 			Tick:    time.Second,
 			Relist:  6,
 			Workers: 2, Calm: 3, Horizon: 8,
-			Limits: Limits{Slow: 1, Lost: 1, Stray: 1, Crash: 1, Pause: 1, Drift: 1, Restart: 1},
-			Heal:   40, HealShare: 64,
+			Limits: Limits{Slow: 1, Lost: 1, Stray: 1, Crash: 1, Pause: 1, Drift: 1, Restart: 1, Touch: 1},
+			Faults: 1, Heal: 40, HealShare: 1024,
 		},
 		{
 			Name:    "hand-over",
 			About:   "a second worker joins, a lease moves, with stray writes: 2 workers, 2 leases, 2 records",
-			Shards:  []Shard{{ID: "s0", Records: 2}, {ID: "s1", Records: 2}},
+			Shards:  []Shard{{ID: "s0", Records: 2}, {ID: "s1"}},
 			Tick:    time.Second,
 			Relist:  6,
 			Workers: 2, Late: 1, Calm: 3, Horizon: 8,
 			Limits: Limits{Slow: 1, Lost: 1, Stray: 1, Pause: 1, StopIt: 1},
-			Heal:   40, HealShare: 64,
+			Faults: 1, Heal: 40, HealShare: 1024,
 		},
 		{
 			Name:  "merge",
@@ -138,7 +140,7 @@ func Configs() []Config {
 			Relist:  6,
 			Workers: 2, Calm: 3, Horizon: 7,
 			Limits: Limits{Slow: 1, Lost: 1, Stray: 1, Stale: 1, Crash: 1},
-			Heal:   40, HealShare: 64,
+			Faults: 1, Heal: 40, HealShare: 1024,
 		},
 		{
 			Name:  "clean-up",
@@ -151,7 +153,17 @@ func Configs() []Config {
 			Relist:  3,
 			Workers: 2, Calm: 3, Horizon: 14,
 			Limits: Limits{Slow: 1, Stray: 1, Stale: 1, Erase: 1},
-			Heal:   40, HealShare: 64,
+			Faults: 1, Heal: 40, HealShare: 1024,
 		},
 	}
+}
+
+// Named is the configuration of that name.
+func Named(name string) Config {
+	for _, c := range Configs() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Config{}
 }

@@ -25,7 +25,7 @@ func (w *world) calm() (*state, *Violation) {
 		t.procs[i] = &process{}
 		t.join(i)
 	}
-	t.left = w.cfg.Limits
+	t.left, t.total = w.cfg.Limits, int8(w.cfg.Faults)
 	t.seal(&w.hasher)
 	begin := t.state
 	return &begin, t.bad

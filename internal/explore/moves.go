@@ -37,6 +37,7 @@ const (
 	rejoin
 	stop
 	erase
+	touch
 )
 
 // moves are the ways on from a state, in an order that depends on nothing but the state. While
@@ -60,13 +61,13 @@ func (w *world) moves(s *state, to []move) []move {
 				to = append(to, move{tick, i, 0})
 			}
 			to, quiet = w.workMoves(&t, p, i, to, quiet)
-			if may && s.left[Crash] > 0 && s.others(i) {
+			if may && s.may(Crash) && s.others(i) {
 				to = append(to, move{crash, i, 0})
 			}
-			if may && s.left[Pause] > 0 {
+			if may && s.may(Pause) {
 				to = append(to, move{pause, i, 0})
 			}
-			if may && s.left[StopIt] > 0 {
+			if may && s.may(StopIt) {
 				to = append(to, move{stop, i, 0})
 			}
 		case paused:
@@ -77,7 +78,7 @@ func (w *world) moves(s *state, to []move) []move {
 				}
 			}
 		case crashed, fenced:
-			if s.left[Restart] > 0 {
+			if s.may(Restart) {
 				to = append(to, move{rejoin, i, 0})
 			}
 		}
@@ -85,17 +86,21 @@ func (w *world) moves(s *state, to []move) []move {
 	for k := range s.late {
 		to = append(to, move{applyLate, 0, int8(k)})
 	}
-	if s.left[Erase] > 0 {
+	if s.may(Erase) || s.may(Touch) {
 		for k := range w.cfg.Shards {
 			it := s.store.get(lease.LeaseKey(stream, w.cfg.Shards[k].ID))
-			if it != nil && it.Lease.Owner == "" && !it.Lease.Checkpoint.Begun() && !it.Lease.Root {
+			switch {
+			case it == nil:
+			case it.Lease.Owner != "" && s.may(Touch):
+				to = append(to, move{touch, 0, int8(k)})
+			case it.Lease.Owner == "" && !it.Lease.Checkpoint.Begun() && !it.Lease.Root && s.may(Erase):
 				to = append(to, move{erase, 0, int8(k)})
 			}
 		}
 	}
 	if quiet && int(s.now) < w.cfg.horizon() {
 		to = append(to, move{pass, 0, 0})
-		if s.left[Drift] > 0 {
+		if s.may(Drift) {
 			for i := int8(0); i < maxWorkers; i++ {
 				if p := s.procs[i]; p != nil && p.life == running {
 					to = append(to, move{passBut, i, 0})
@@ -112,16 +117,16 @@ func (w *world) choices(s *state, to []move) []move {
 	k := slices.IndexFunc(s.procs[i].letters, func(l letter) bool { return l.fresh })
 	l := s.procs[i].letters[k]
 	to = append(to, move{answer, i, int8(k)})
-	if s.left[Slow] > 0 {
+	if s.may(Slow) {
 		to = append(to, move{keep, i, int8(k)})
 	}
-	if s.left[Lost] > 0 && l.kind != listedEvent {
+	if s.may(Lost) && l.kind != listedEvent {
 		to = append(to, move{lose, i, int8(k)})
 	}
-	if s.left[Stray] > 0 && l.kind == writtenEvent {
+	if s.may(Stray) && l.kind == writtenEvent {
 		to = append(to, move{stray, i, int8(k)})
 	}
-	if s.left[Stale] > 0 && (l.kind == leasesEvent && s.past.leases != s.store.leases ||
+	if s.may(Stale) && (l.kind == leasesEvent && s.past.leases != s.store.leases ||
 		l.kind == membersEvent && !l.strong && s.past.members != s.store.members) {
 		to = append(to, move{stale, i, int8(k)})
 	}
@@ -138,12 +143,12 @@ func (w *world) workMoves(t *turn, p *process, i int8, to []move, quiet bool) ([
 		switch {
 		case l.kind == writtenEvent && !l.applied:
 			to = append(to, move{apply, i, at})
-			if t.left[Stray] > 0 {
+			if t.may(Stray) {
 				to = append(to, move{stray, i, at})
 			}
 		case l.kind == writtenEvent:
 			to = append(to, move{deliver, i, at})
-			if t.left[Lost] > 0 {
+			if t.may(Lost) {
 				to = append(to, move{lose, i, at})
 			}
 		default:
@@ -157,6 +162,7 @@ func (w *world) workMoves(t *turn, p *process, i int8, to []move, quiet bool) ([
 		if g := &p.grants[k]; g.runs {
 			to = append(to, move{end, i, int8(k)})
 		} else if t.mayStart(p, g) {
+			quiet = false // nobody is lazy; a handler may run for long
 			to = append(to, move{start, i, int8(k)})
 		}
 	}
@@ -182,7 +188,13 @@ func (s *state) others(but int8) bool {
 func (w *world) make(s *state, mv move) (*state, *Violation) {
 	t := &turn{world: w, state: *s}
 	t.move(int(mv.i), int(mv.k), mv.kind)
-	if t.bad == nil {
+	t.checkGates()
+	for t.bad == nil && t.talks >= 0 { // as long as there is nothing to choose
+		w.choice = w.choices(&t.state, w.choice[:0])
+		if len(w.choice) > 1 {
+			break
+		}
+		t.answer(int(w.choice[0].i), int(w.choice[0].k))
 		t.checkGates()
 	}
 	t.bury()
@@ -196,19 +208,19 @@ func (t *turn) move(i, k int, kind moveKind) {
 	case answer:
 		t.answer(i, k)
 	case keep:
-		t.left[Slow]--
+		t.spend(Slow)
 		p := t.proc(i)
 		t.tell("%s: %s stays under way", p.id, p.letters[k].text())
 		p.letters[k].fresh = false
 		t.nextTalk(i)
 	case lose:
-		t.left[Lost]--
+		t.spend(Lost)
 		t.lose(i, k)
 	case stray:
-		t.left[Stray]--
+		t.spend(Stray)
 		t.giveUp(i, k)
 	case stale:
-		t.left[Stale]--
+		t.spend(Stale)
 		t.deliver(i, k, t.past)
 	case apply:
 		p := t.proc(i)
@@ -229,14 +241,17 @@ func (t *turn) move(i, k int, kind moveKind) {
 		w := t.late[k]
 		t.late = slices.Delete(slices.Clone(t.late), k, k+1)
 		t.tell("the store gets a late write")
-		t.apply(w.sender, &letter{write: w})
+		l := letter{write: w}
+		if t.apply(w.sender, &l); l.outcome == lease.Landed {
+			t.sights[lateSeen]++
+		}
 	case pass:
 		t.pass(-1)
 	case passBut:
-		t.left[Drift]--
+		t.spend(Drift)
 		t.pass(i)
 	case crash:
-		t.left[Crash]--
+		t.spend(Crash)
 		p := t.proc(i)
 		t.tell("%s crashes", p.id)
 		for _, l := range p.letters {
@@ -244,24 +259,30 @@ func (t *turn) move(i, k int, kind moveKind) {
 		}
 		p.life, p.letters, p.grants, p.busy = crashed, nil, nil, 0
 	case pause:
-		t.left[Pause]--
+		t.spend(Pause)
 		t.tell("%s pauses", t.procs[i].id)
 		t.proc(i).life = paused
 	case resume:
 		t.tell("%s goes on", t.procs[i].id)
 		t.proc(i).life = running
 	case rejoin:
-		t.left[Restart]--
+		t.spend(Restart)
 		t.join(i)
 	case stop:
-		t.left[StopIt]--
+		t.spend(StopIt)
 		t.tell("%s is asked to stop", t.procs[i].id)
 		t.step(i, event{eventKey: eventKey{kind: stopEvent}})
 	case erase:
-		t.left[Erase]--
+		t.spend(Erase)
 		t.tell("somebody deletes the lease of %s", t.cfg.Shards[k].ID)
 		t.truth[k].created, t.truth[k].erased = false, true
 		t.store = t.tables.with(t.store, lease.LeaseKey(stream, t.cfg.Shards[k].ID), nil)
+	case touch:
+		t.spend(Touch)
+		it := t.store.get(lease.LeaseKey(stream, t.cfg.Shards[k].ID)).Item
+		it.Counter++
+		t.tell("somebody writes %s", itemText(it, true))
+		t.store = t.tables.with(t.store, it.Key, newItem(it))
 	}
 }
 
@@ -320,11 +341,17 @@ func (t *turn) deliver(i, k int, shown *store) {
 			p.proved = t.now + 3
 		}
 		if l.outcome == lease.Conflict && t.cfg.Bug.adopts(l.write, l.item) {
-			ev.n = int(lease.Landed)
+			ev.n, ev.item = int(lease.Landed), newItem(l.write.Item)
+			ev.eventKey.item = ev.item.id
 		}
 	}
 	if t.note != nil && (!l.fresh || shown != t.store) {
 		t.tell("%s gets the answer to %s", p.id, l.text())
+	}
+	if t.cfg.Bug == SeenAtRequest && l.kind == membersEvent {
+		late := t.now - l.sent
+		p.missed += late
+		defer func() { t.proc(i).missed -= late }()
 	}
 	t.step(i, ev)
 }

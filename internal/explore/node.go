@@ -20,10 +20,11 @@ type tables struct {
 	steps   map[stepKey]*stepped
 	stores  map[uint64]*store
 	writes  map[uint64]*write
+	items   map[[2]uint64]*item // by what stood, and what was written
 }
 
 func newTables() tables {
-	return tables{map[uint64]*member{}, map[stepKey]*stepped{}, map[uint64]*store{}, map[uint64]*write{}}
+	return tables{map[uint64]*member{}, map[stepKey]*stepped{}, map[uint64]*store{}, map[uint64]*write{}, map[[2]uint64]*item{}}
 }
 
 // member is a lease.Member that is never stepped: its clones are.
@@ -55,6 +56,20 @@ type write struct {
 
 func newItem(it lease.Item) *item {
 	return &item{it, maphash.String(seed, fmt.Sprintf("%+v", it))}
+}
+
+// written is the item that a write leads to.
+func (t *tables) written(w *write, stands *item, it lease.Item) *item {
+	key := [2]uint64{w.id}
+	if stands != nil {
+		key[1] = stands.id
+	}
+	n := t.items[key]
+	if n == nil {
+		n = newItem(it)
+		t.items[key] = n
+	}
+	return n
 }
 
 func (t *tables) write(sender string, w lease.Write) *write {

@@ -12,10 +12,11 @@ type Result struct {
 	Config      string
 	States      int
 	Transitions int
-	Depth       int  // of the deepest state, in moves
-	Exhausted   bool // nothing was left out, but by hashes that collide
-	Horizons    int  // states at the horizon
-	Healed      int  // of them, those that were followed by a suffix without faults
+	Depth       int    // of the deepest state, in moves
+	Exhausted   bool   // nothing was left out, but by hashes that collide
+	Horizons    int    // states at the horizon
+	Healed      int    // of them, those that were followed by a suffix without faults
+	Sights      string // how many transitions did what is worth a look
 	Time        time.Duration
 	MiB         int // the most that the heap held, all told
 
@@ -43,7 +44,7 @@ type waiting struct {
 }
 
 // tablesFull is the number of remembered steps at which all of them are forgotten.
-const tablesFull = 1 << 18
+const tablesFull = 1 << 15
 
 // search is one exploration.
 type search struct {
@@ -67,7 +68,7 @@ func Explore(cfg Config) Result {
 	if s.res.Violation == nil {
 		s.run()
 	}
-	s.res.Time = time.Since(began)
+	s.res.Time, s.res.Sights = time.Since(began), s.sights.String()
 	return s.res
 }
 
@@ -94,6 +95,9 @@ func (s *search) run() {
 
 // expand visits the successors of a state.
 func (s *search) expand(at waiting) {
+	if len(s.tables.steps) > tablesFull {
+		s.tables = newTables()
+	}
 	s.moves = s.world.moves(at.state, s.moves[:0])
 	if int(at.now) >= s.cfg.horizon() && at.talks < 0 {
 		s.res.Horizons++
@@ -126,11 +130,8 @@ func (s *search) visit(st *state, parent uint32, way int) {
 	s.res.States++
 }
 
-// weigh forgets remembered steps when there are many, and looks at the memory in use.
+// weigh looks at the memory in use.
 func (s *search) weigh() {
-	if len(s.tables.steps) > tablesFull {
-		s.tables = newTables()
-	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	s.res.MiB = max(s.res.MiB, int(m.HeapInuse>>20))

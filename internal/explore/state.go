@@ -17,6 +17,7 @@ type state struct {
 	late  []*write // given up by their senders; may still be applied. Sorted by hash
 	truth [maxShards]truth
 	left  Limits
+	total int8 // faults of any kind that are left
 	talks int8 // the process whose new messages come before all else; -1 is none
 }
 
@@ -98,6 +99,14 @@ func (s *state) proc(i int) *process {
 	return &c
 }
 
+// may says whether a fault is left.
+func (s *state) may(f Fault) bool { return s.total > 0 && s.left[f] > 0 }
+
+func (s *state) spend(f Fault) {
+	s.left[f]--
+	s.total--
+}
+
 // seal makes the hashes of a state that is complete.
 func (s *state) seal(h *hasher) {
 	for _, p := range s.procs {
@@ -109,7 +118,7 @@ func (s *state) seal(h *hasher) {
 	}
 	h.b = h.b[:0]
 	h.add(uint64(s.now), s.store.id, uint64(int64(s.talks)))
-	if s.left[Stale] > 0 {
+	if s.may(Stale) {
 		h.add(s.past.id)
 	}
 	for _, p := range s.procs {
@@ -124,8 +133,11 @@ func (s *state) seal(h *hasher) {
 	for i := range s.truth {
 		s.truth[i].hashTo(h)
 	}
-	for _, n := range s.left {
-		h.b = append(h.b, byte(n))
+	h.b = append(h.b, byte(s.total))
+	if s.total > 0 {
+		for _, n := range s.left {
+			h.b = append(h.b, byte(n))
+		}
 	}
 	s.hash = max(h.sum(), 1)
 }

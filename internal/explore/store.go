@@ -16,6 +16,7 @@ func (t *turn) apply(sender string, l *letter) {
 	applies := w.Applies(stands, found)
 	loosened := !applies && t.cfg.Bug.loosens(w, stands, found)
 	if !applies && !loosened {
+		t.sights[refusedSeen]++
 		t.tell("%s %s -- refused, it is %s", sender, writeText(w), itemText(stands, found))
 		return
 	}
@@ -32,8 +33,9 @@ func (t *turn) apply(sender string, l *letter) {
 		if loosened && w.Op == lease.Update {
 			next.Counter = max(next.Counter, stands.Counter+1)
 		}
-		l.item = newItem(next)
+		l.item = t.tables.written(l.write, old, next)
 	}
+	t.sights.saw(sender, w, stands, key.Kind == lease.KindLease && t.truth[t.cfg.shardIndex(key.Shard)].erased)
 	t.written(sender, w, stands, found, next)
 	t.store = t.tables.with(t.store, key, l.item)
 }

@@ -14,6 +14,8 @@ type world struct {
 	cfg    Config
 	tables tables
 	hasher hasher
+	choice []move
+	sights sights
 	note   func(format string, args ...any) // hears of all that happens, if set
 }
 
