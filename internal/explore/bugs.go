@@ -23,7 +23,7 @@ const (
 	AckOnHandOut             // records count as handled when they are handed out (kinsumer's auto-ack)
 	NoParentGate             // children are opened before their parents are done (kinsumer, motorway)
 	NoChildren               // SHARD_END is written, though the children's leases were never made
-	DeleteAny                // an item is deleted whatever its counter is
+	SeenAtRequest            // an observer counts silence from before the read that showed a heartbeat
 	ReusedID                 // a worker joins again under its old id, over its old item
 	CreateOver               // a lease is made though there is one (a plain put)
 	numBugs
