@@ -62,10 +62,18 @@ func (b Bug) alters(w lease.Write, stands lease.Item) lease.Write {
 	if b == TransferWithoutFinal && w.Op == lease.Update && w.Item.Lease.Owner != w.Owner && !w.Item.Lease.Checkpoint.IsShardEnd() {
 		w.Item.Lease.Checkpoint = stands.Lease.Checkpoint
 	}
-	if b == NoParentGate && w.Op == lease.Create && w.Item.Key.Kind == lease.KindLease {
-		w.Item.Lease.Parents = nil
+	if b == NoParentGate && w.Op == lease.Update {
+		w.Item.Lease.Parents = stands.Lease.Parents
 	}
 	return w
+}
+
+// misread is how a lease looks to its readers.
+func (b Bug) misread(it lease.Item) lease.Item {
+	if b == NoParentGate {
+		it.Lease.Parents = nil
+	}
+	return it
 }
 
 // adopts says whether a conflict is taken for success.

@@ -59,6 +59,9 @@ type Config struct {
 	Faults  int   // of all kinds together, at most
 	Only    []int // if not nil, the workers that crash, pause or stop
 
+	// LazyAcks makes a shell tell its member of an acknowledgement a tick later, as a checkpoint interval allows.
+	LazyAcks bool
+
 	Heal      int // ticks without faults at the end
 	HealShare int // one in so many states at the horizon is healed
 
@@ -125,8 +128,9 @@ func Configs() []Config {
 			Tick:    time.Second,
 			Relist:  6,
 			Workers: 2, Late: 1, Calm: 3, Horizon: 8,
-			Limits: Limits{Slow: 1, Lost: 1, Stray: 1, Pause: 1, StopIt: 1},
-			Faults: 1, Heal: 40, HealShare: 1024,
+			Limits:   Limits{Slow: 1, Lost: 1, Stray: 1, Pause: 1, StopIt: 1},
+			LazyAcks: true,
+			Faults:   1, Heal: 40, HealShare: 1024,
 		},
 		{
 			Name:  "merge",

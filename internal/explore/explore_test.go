@@ -42,7 +42,7 @@ func TestPlantedBugs(t *testing.T) {
 			if plant.limits != (Limits{}) {
 				cfg.Limits = plant.limits
 			}
-			cfg.Faults = int(max(plant.faults, 1))
+			cfg.Faults = plant.faults
 			r := Explore(cfg)
 			switch {
 			case r.Violation == nil:
@@ -62,7 +62,7 @@ func TestPlantedBugs(t *testing.T) {
 // plants says where a bug is found, with which faults, and which invariants it breaks.
 var plants = map[Bug]struct {
 	config, breaks string
-	faults         int8
+	faults         int
 	limits         Limits
 	heal           int
 }{
@@ -72,15 +72,15 @@ var plants = map[Bug]struct {
 	FenceAnyHeartbeat:    {config: "crash", breaks: "S1 S5", faults: 2, limits: Limits{Stray: 1, Pause: 1}},
 	ProofFromAnswer:      {config: "crash", breaks: "S1", faults: 3, limits: Limits{Slow: 1, Drift: 1, Pause: 1}},
 	SeenAtRequest:        {config: "crash", breaks: "S1", faults: 3, limits: Limits{Slow: 1, Drift: 1, Pause: 1}},
-	ShortPatience:        {config: "crash", breaks: "S1", faults: 1},
+	ShortPatience:        {config: "crash", breaks: "S1", faults: 2, limits: Limits{Drift: 1, Pause: 1}},
 	NoSelfFence:          {config: "crash", breaks: "S1", faults: 1},
 	ClockStops:           {config: "crash", breaks: "S1", faults: 1},
 	AdoptAny:             {config: "crash", breaks: "L1", faults: 1, limits: Limits{Touch: 1}, heal: 1},
-	TransferWithoutFinal: {config: "hand-over", breaks: "S9", faults: 1},
-	DeafDrain:            {config: "hand-over", breaks: "S1 S9", faults: 1},
-	AckOnHandOut:         {config: "crash", breaks: "S3", faults: 1},
-	NoParentGate:         {config: "merge", breaks: "S7 S8", faults: 1},
-	NoChildren:           {config: "merge", breaks: "S8", faults: 1},
+	TransferWithoutFinal: {config: "hand-over", breaks: "S9"},
+	DeafDrain:            {config: "hand-over", breaks: "S1 S9", faults: 1, limits: Limits{Slow: 1}},
+	AckOnHandOut:         {config: "crash", breaks: "S3"},
+	NoParentGate:         {config: "merge", breaks: "S7"},
+	NoChildren:           {config: "merge", breaks: "S8"},
 	ReusedID:             {config: "crash", breaks: "S1 S2 S5", faults: 2, limits: Limits{Crash: 1, Restart: 1}},
 	CreateOver:           {config: "clean-up", breaks: "S2", faults: 1},
 }

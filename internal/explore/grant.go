@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/leatstream/leat/lease"
@@ -116,12 +117,27 @@ func (t *turn) end(i, k int) {
 	truth.acked = max(truth.acked, g.acked)
 	if events := t.look(g); events != nil {
 		t.stepAll(i, events)
+	} else if t.cfg.LazyAcks {
+		g.untold = cmp.Or(g.untold, t.now)
 	} else if !g.drained {
 		t.step(i, g.event(ackedEvent, int(g.acked)))
 	}
 	p = t.proc(i)
 	if k < len(p.grants) {
 		t.stepAll(i, t.drained(&p.grants[k]))
+	}
+}
+
+// tick lets a process do what its timers were set for.
+func (t *turn) tick(i int) {
+	t.step(i, event{})
+	p := t.proc(i)
+	for k := range p.grants {
+		if g := &p.grants[k]; g.untold > 0 && g.untold < t.now && !g.drained {
+			g.untold = 0
+			t.step(i, g.event(ackedEvent, int(g.acked)))
+			return // the next one at the next tick; a step may end an epoch
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ func (t *turn) settleOne(handlers bool) bool {
 			t.answer(i, k)
 			return true
 		case p.member.wake <= t.clock(p):
-			t.step(i, event{})
+			t.tick(i)
 			return true
 		}
 		for k := range p.grants {

@@ -230,7 +230,7 @@ func (t *turn) move(i, k int, kind moveKind) {
 	case deliverThen:
 		t.deliver(i, k, t.procs[i].letters[k].then)
 	case tick:
-		t.step(i, event{})
+		t.tick(i)
 	case start:
 		t.start(i, k)
 	case end:

@@ -118,11 +118,11 @@ func (t *tables) with(s *store, key lease.Key, it *item) *store {
 }
 
 // show is what a read shows.
-func (s *store) show(leases bool) []lease.Item {
+func (s *store) show(leases bool, b Bug) []lease.Item {
 	var items []lease.Item
 	for _, it := range s.items {
 		if (it.Key.Kind == lease.KindLease) == leases {
-			items = append(items, it.Item)
+			items = append(items, b.misread(it.Item))
 		}
 	}
 	return items

@@ -44,7 +44,7 @@ type waiting struct {
 }
 
 // tablesFull is the number of remembered steps at which all of them are forgotten.
-const tablesFull = 1 << 15
+const tablesFull = 1 << 16
 
 // search is one exploration.
 type search struct {

@@ -66,6 +66,7 @@ type grant struct {
 	shard                 uint8
 	token                 int16
 	handed, acked, start  uint8
+	untold                int16 // tick in which a record was acknowledged that the member has not heard of; 0 is none
 	runs, draining, ended bool
 	drained               bool
 }
@@ -162,7 +163,7 @@ func (p *process) hashTo(h *hasher) {
 		}
 	}
 	for _, g := range p.grants {
-		h.b = append(h.b, g.shard, byte(g.token), byte(g.token>>8), g.handed, g.acked, g.start, bits(g.runs, g.draining, g.ended, g.drained))
+		h.b = append(h.b, g.shard, byte(g.token), byte(g.token>>8), byte(g.untold), g.handed, g.acked, g.start, bits(g.runs, g.draining, g.ended, g.drained))
 	}
 }
 

@@ -169,12 +169,12 @@ func (w *world) build(ev event) lease.Event {
 		if ev.store == nil {
 			return lease.MembersRead{Err: errFailed}
 		}
-		return lease.MembersRead{Items: ev.store.show(false), Consistent: ev.n == 1}
+		return lease.MembersRead{Items: ev.store.show(false, w.cfg.Bug), Consistent: ev.n == 1}
 	case leasesEvent:
 		if ev.store == nil {
 			return lease.LeasesRead{Err: errFailed}
 		}
-		return lease.LeasesRead{Items: ev.store.show(true)}
+		return lease.LeasesRead{Items: ev.store.show(true, w.cfg.Bug)}
 	case listedEvent:
 		var shards []lease.Shard
 		for i := range w.cfg.Shards {
@@ -186,7 +186,7 @@ func (w *world) build(ev event) lease.Event {
 	case writtenEvent:
 		e := lease.Written{Key: ev.w.Item.Key, Outcome: lease.Outcome(ev.n)}
 		if ev.item != nil {
-			e.Item, e.Found = ev.item.Item, true
+			e.Item, e.Found = w.cfg.Bug.misread(ev.item.Item), true
 		}
 		if e.Outcome == lease.Unknown {
 			e.Err = errFailed
