@@ -23,7 +23,6 @@ func (w *world) calm() (*state, *Violation) {
 	t.settle(false)
 	for i := late; i < w.cfg.Workers; i++ {
 		t.procs[i] = &process{}
-		t.join(i)
 	}
 	t.left, t.total = w.cfg.Limits, int8(w.cfg.Faults)
 	t.seal(&w.hasher)
@@ -46,9 +45,9 @@ func (t *turn) settleOne(handlers bool) bool {
 		case paused:
 			t.move(i, 0, resume)
 			return true
-		case crashed, left, absent:
+		case crashed, left:
 			continue
-		case fenced:
+		case absent, fenced:
 			t.join(i)
 			return true
 		}

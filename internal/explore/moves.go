@@ -38,6 +38,7 @@ const (
 	stop
 	erase
 	touch
+	begin // a worker joins for the first time
 )
 
 // moves are the ways on from a state, in an order that depends on nothing but the state. While
@@ -55,6 +56,9 @@ func (w *world) moves(s *state, to []move) []move {
 		}
 		may := w.cfg.Only == nil || slices.Contains(w.cfg.Only, int(i))
 		switch p.life {
+		case absent:
+			quiet = false
+			to = append(to, move{begin, i, 0})
 		case running:
 			if p.member.wake <= t.clock(p) {
 				quiet = false
@@ -267,6 +271,8 @@ func (t *turn) move(i, k int, kind moveKind) {
 		t.proc(i).life = running
 	case rejoin:
 		t.spend(Restart)
+		t.join(i)
+	case begin:
 		t.join(i)
 	case stop:
 		t.spend(StopIt)

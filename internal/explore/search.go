@@ -16,7 +16,7 @@ type Result struct {
 	Exhausted   bool   // nothing was left out, but by hashes that collide
 	Horizons    int    // states at the horizon
 	Healed      int    // of them, those that were followed by a suffix without faults
-	Sights      string // how many transitions did what is worth a look
+	Sights      sights // how many transitions did what is worth a look
 	Time        time.Duration
 	MiB         int // the most that the heap held, all told
 
@@ -68,7 +68,7 @@ func Explore(cfg Config) Result {
 	if s.res.Violation == nil {
 		s.run()
 	}
-	s.res.Time, s.res.Sights = time.Since(began), s.sights.String()
+	s.res.Time, s.res.Sights = time.Since(began), s.sights
 	return s.res
 }
 
@@ -150,12 +150,16 @@ func (s *search) found(bad *Violation, ordinal uint32, way int) {
 	}
 	s.note = func(format string, args ...any) { s.res.Trace = append(s.res.Trace, fmt.Sprintf(format, args...)) }
 	st := s.begin
+	var again *Violation
 	for i := len(ways) - 1; i >= 0; i-- {
-		st, _ = s.make(st, s.world.moves(st, nil)[ways[i]])
+		st, again = s.make(st, s.world.moves(st, nil)[ways[i]])
 	}
 	if way < 0 {
 		s.note("-- no more faults")
-		s.heal(st)
+		again = s.heal(st)
+	}
+	if again == nil || *again != *bad {
+		s.note("-- the same moves led to something else, %v: there is more to a state than its hash knows", again)
 	}
 	s.note = nil
 }

@@ -25,7 +25,7 @@ const (
 
 type sights [numSights]int
 
-func (s *sights) String() string {
+func (s sights) String() string {
 	names := [...]string{"fenced", "taken over", "handed over", "released", "ended", "deleted", "made again", "written late", "refused"}
 	said := make([]string, len(s))
 	for i, n := range s {

@@ -144,7 +144,10 @@ func (s *state) seal(h *hasher) {
 }
 
 func (p *process) hashTo(h *hasher) {
-	h.add(uint64(p.life)|uint64(p.run)<<8|uint64(p.busy)<<16|uint64(uint16(p.missed))<<24|uint64(uint16(p.proved))<<40, p.member.id)
+	h.add(uint64(p.life) | uint64(p.run)<<8 | uint64(p.busy)<<16 | uint64(uint16(p.missed))<<24 | uint64(uint16(p.proved))<<40)
+	if p.member != nil {
+		h.add(p.member.id)
+	}
 	h.add(uint64(len(p.letters)))
 	for _, l := range p.letters {
 		h.b = append(h.b, byte(l.kind), bits(l.fresh, l.strong, l.all, l.applied), byte(l.outcome), byte(l.sent))
