@@ -32,6 +32,7 @@ var mayImport = map[string]struct {
 	"internal/dispatch": {of: []string{"lease", "internal/record"}},
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
 	"internal/sim":      {of: []string{"lease", "internal/dispatch", "store/memory"}},
+	"internal/explore":  {of: []string{"lease"}},
 	"local":             {of: []string{"sdk"}},
 	"":                  {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch", "internal/engine", "sdk"}},
 	"deadletter":        {of: []string{"", "sdk"}},

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/leatstream/leat/lease"
@@ -32,6 +34,16 @@ func (f Fault) String() string {
 
 // Limits says how many faults of each kind a run may have, at most.
 type Limits [numFaults]int8
+
+// only leaves the faults that are named, separated by commas; all if none is.
+func (l Limits) only(names string) Limits {
+	for f := range l {
+		if names != "" && !slices.Contains(strings.Split(names, ","), Fault(f).String()) {
+			l[f] = 0
+		}
+	}
+	return l
+}
 
 // Shard is a shard of the modelled stream. All of them are there from the start.
 type Shard struct {

@@ -188,8 +188,8 @@ func (s *state) others(but int8) bool {
 	return false
 }
 
-// make makes a move. The state is not changed; its successor is complete.
-func (w *world) make(s *state, mv move) (*state, *Violation) {
+// follow makes a move. The state is not changed; its successor is complete.
+func (w *world) follow(s *state, mv move) (*state, *Violation) {
 	t := &turn{world: w, state: *s}
 	t.move(int(mv.i), int(mv.k), mv.kind)
 	t.checkGates()

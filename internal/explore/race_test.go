@@ -2,5 +2,4 @@
 
 package explore
 
-// The race detector makes each state some ten times dearer; and an exploration has one goroutine.
-func init() { few = 8_000 }
+func init() { few, racing = 5_000, true }

@@ -110,7 +110,7 @@ func (s *search) expand(at waiting) {
 		}
 	}
 	for k, mv := range s.moves {
-		next, bad := s.make(at.state, mv)
+		next, bad := s.follow(at.state, mv)
 		s.res.Transitions++
 		if bad != nil {
 			s.found(bad, at.ordinal, k)
@@ -152,7 +152,7 @@ func (s *search) found(bad *Violation, ordinal uint32, way int) {
 	st := s.begin
 	var again *Violation
 	for i := len(ways) - 1; i >= 0; i-- {
-		st, again = s.make(st, s.world.moves(st, nil)[ways[i]])
+		st, again = s.follow(st, s.world.moves(st, nil)[ways[i]])
 	}
 	if way < 0 {
 		s.note("-- no more faults")
