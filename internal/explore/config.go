@@ -68,8 +68,7 @@ type Config struct {
 	Calm    int           // ticks without faults, before it
 	Horizon int           // ticks to explore
 	Limits  Limits
-	Faults  int   // of all kinds together, at most
-	Only    []int // if not nil, the workers that crash, pause or stop
+	Faults  int // of all kinds together, at most
 
 	// LazyAcks makes a shell tell its member of an acknowledgement a tick later, as a checkpoint interval allows.
 	LazyAcks bool
@@ -119,6 +118,12 @@ func (c *Config) shown(i int) lease.Shard {
 	}
 	return s
 }
+
+// horizon is the last tick.
+func (c *Config) horizon() int { return firstTick + c.Calm + c.Horizon }
+
+// deletes says whether leases may go in this world, before its horizon.
+func (c *Config) deletes() bool { return c.Limits[Erase] > 0 || c.Horizon > c.Relist }
 
 // Configs are the worlds that the project explores.
 func Configs() []Config {

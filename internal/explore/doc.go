@@ -9,13 +9,14 @@
 //
 // # What is left to chance, and what is not
 //
-// Free are: the order in which workers act within a tick; when a handler starts and returns; when time goes on,
-// as soon as every running worker has done what its timer was set for. All else is a fault, and each configuration says how
-// many of each kind a run may have (Limits): a message that stays under way (then it is free when it is applied, and
-// when its answer comes, up to a tick later, or any time if its worker pauses), an answer that is lost, a write
-// that is given up and may be applied at any later moment, a stale read, a crash, a pause of any length, a clock that misses a tick,
-// a clean stop, a lease that somebody deletes. A message that suffers no fault is answered at once, before
-// anything else happens. So "exhausted" means: every run with no more than these faults, up to the horizon.
+// Free are: the order in which workers act within a tick; what a handler's start, as soon as it may, comes before and
+// after in that tick; when it returns, if ever; when time goes on, once every running worker has done what its timer was
+// set for. All else is a fault, and each configuration says how many a run may have, of each kind (Limits) and of all
+// (Faults): a message that stays under way (then it is free when it is applied, and when its answer comes, up to a
+// tick later, or any time if its worker pauses), an answer that is lost, a write that is given up and may be applied at
+// any later moment, a stale read, a crash, a pause of any length, a clock that misses a tick, a clean stop, a lease that
+// somebody deletes or writes. A message that suffers no fault is answered at once, before anything else happens. So
+// "exhausted" means: every run with no more than these faults, up to the horizon.
 //
 // # What is checked
 //
@@ -26,6 +27,14 @@
 //
 // States share what is the same in them: members, stores, messages. A step of a member is done once for each
 // pair of a member's state and an event. Of a state that was seen only a hash of 64 bits is kept; a trace is
-// found again by parent pointers and taken anew. Two states whose hashes collide are taken for one: with n states, one is
-// lost with a chance of about n*n/2^65.
+// found again by parent pointers and taken anew. The states that are still to be followed are kept whole. Two
+// states whose hashes collide are taken for one: with n states, one is lost with a chance of about n*n/2^65.
+//
+// # Commands
+//
+//	go test ./internal/explore -run TestExplore -v                     what CI runs
+//	... -explore.states=-1 -explore.config=merge                       all states of one configuration
+//	... -explore.faults=2 -explore.only=slow,pause                     up to two faults, of these kinds
+//	go test ./internal/explore -run TestPlantedBugs -v -explore.traces the shortest way to each planted bug
+//	go test -overlay=x.json ./internal/explore -run TestExplore        a patched protocol: fails with the invariant's name
 package explore
