@@ -134,7 +134,7 @@ func TestRunFailingShardStopsNoOther(t *testing.T) {
 				return ctx.Err()
 			}
 			return errors.New("no")
-		}, func(c *Config) { c.HandlerTimeout = time.Second })
+		}, func(c *Config) { c.HandlerTimeout, c.PollInterval = time.Second, 20*time.Second })
 		r.fill(12, 30, time.Minute)
 		for _, s := range anna.Stats().Shards {
 			if s.Shard == bad && (s.Handled != 0 || s.Error == nil) || s.Shard != bad && (s.Queued != 0 || s.Handled == 0) {
