@@ -35,6 +35,7 @@ var mayImport = map[string]struct {
 	"internal/dispatch": {of: []string{"lease", "internal/record", "internal/kpl"}},
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
 	"internal/sim":      {of: []string{"lease", "internal/dispatch"}},
+	"internal/mutants":  {},
 	"local/dynamodb":    {of: []string{"sdk"}},
 	"local":             {of: []string{"local/dynamodb", "sdk"}},
 	"internal/node":     {},
