@@ -112,7 +112,7 @@ func (m mutant) hunt(t *testing.T) (found *finding, others []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, binary, "-test.run", "^"+m.test+"$", "-test.timeout", "0",
 		"-sim.seeds", strconv.Itoa(m.within), "-sim.until", strings.Join(m.breaks, " "))
@@ -160,10 +160,13 @@ func (m mutant) build(t *testing.T) (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "sim.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./internal/sim")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w",
+		"-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./internal/sim")
 	build.Dir = root
-	flags := slices.DeleteFunc(strings.Fields(os.Getenv("GOFLAGS")), func(f string) bool { return f == "-race" })
-	build.Env = append(os.Environ(), "GOFLAGS="+strings.Join(flags, " "))
+	if flags := strings.Fields(os.Getenv("GOFLAGS")); slices.Contains(flags, "-race") { // there are no races, and it is slow
+		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "-race" })
+		build.Env = append(os.Environ(), "GOFLAGS="+strings.Join(flags, " "))
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build of mutant %s: %w\n%s", m.name, err, out)
 	}

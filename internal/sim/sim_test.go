@@ -207,7 +207,7 @@ func TestFailoverTime(t *testing.T) {
 					if m.Crash == test.crash {
 						gaps = append(gaps, m.Gap)
 						if m.Gap > test.limit {
-							t.Errorf("seed %d: a shard was without a reader for %v, limit %v", opt.Seed, m.Gap, test.limit)
+							t.Errorf("seed %d: P6: a shard was without a reader for %v, limit %v", opt.Seed, m.Gap, test.limit)
 						}
 					}
 				}
