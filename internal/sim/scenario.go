@@ -49,7 +49,12 @@ func joins(rest time.Duration, done func(worker, moves int, took time.Duration))
 		movedAt := map[*shard]time.Duration{}
 		w.moved = func(sh *shard, to string) {
 			moves++
-			if last, twice := movedAt[sh]; twice && w.now-last < time.Minute {
+			last, owned := movedAt[sh]
+			switch {
+			case !owned:
+				movedAt[sh] = -time.Minute // it was free: that is no move
+				return
+			case w.now-last < time.Minute:
 				w.violate("L2 balanced", sh.id, to, "it moves again %v after it has moved", w.now-last)
 			}
 			movedAt[sh] = w.now

@@ -62,7 +62,7 @@ func TestRollingRestart(t *testing.T) {
 	t.Logf("40 shards, 5 restarts: %d moves, pause least %v, median %v, most %v; %d hand-outs, %d repeats", len(pauses),
 		pauses[0].Round(time.Millisecond), pauses[len(pauses)/2].Round(time.Millisecond), pauses[len(pauses)-1].Round(time.Millisecond), r.HandOuts, r.Repeats)
 	if most := pauses[len(pauses)-1]; most > 2*time.Second {
-		t.Errorf("a shard was without a reader for %v", most)
+		t.Errorf("seed %d: P6: a shard was without a reader for %v", opt.Seed, most)
 	}
 }
 
