@@ -36,6 +36,7 @@ var mayImport = map[string]struct {
 	"internal/engine":   {of: []string{"lease", "internal/record", "internal/fetch", "internal/dispatch"}},
 	"internal/sim":      {of: []string{"lease", "internal/dispatch"}},
 	"internal/explore":  {of: []string{"lease"}},
+	"internal/mutants":  {},
 	"local/dynamodb":    {of: []string{"sdk"}},
 	"local":             {of: []string{"local/dynamodb", "sdk"}},
 	"internal/node":     {},

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	flagMeasure = flag.String("chaos.measure", "", "what to measure, of kill, term, freeze, rolling, with commas")
+	flagMeasure = flag.String("chaos.measure", "", "what to measure, of kill, term, freeze, rolling, half-open, with commas")
 	flagTimes   = flag.Int("chaos.times", 0, "how often; 0: kill and term 20 times, freeze 5")
 )
 
@@ -22,6 +22,7 @@ func TestMeasure(t *testing.T) {
 	wanted := strings.Split(*flagMeasure, ",")
 	few := stage{shards: 6, workers: 3, failover: 6 * time.Second, checkpoint: 5 * time.Second}
 	many := stage{shards: 10, workers: 5, failover: 6 * time.Second, checkpoint: 5 * time.Second}
+	one := stage{shards: 6, workers: 1, failover: 6 * time.Second, checkpoint: 5 * time.Second}
 	for _, m := range []struct {
 		name  string
 		on    stage
@@ -33,6 +34,7 @@ func TestMeasure(t *testing.T) {
 		{term, few, 20, "at most 2 s, 0 repeats", func(r *run) { r.endAndReplace(r.busiest(), func(s *slot) { r.term(s) }) }},
 		{freeze, few, 5, "0 stale starts", (*run).freezeBusiest},
 		{rolling, many, 1, "0 repeats", (*run).roll},
+		{string(halfOpen), one, 1, "the wait", (*run).halfOpenKinesis},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			if !slices.Contains(wanted, m.name) {
@@ -135,6 +137,20 @@ func (r *run) freezeBusiest() {
 		return slices.ContainsFunc(events, func(e event) bool { return e.worker == p.name && e.kind == "fenced" && e.at.After(at) })
 	})
 	r.awaitWork(p, at.Add(length))
+}
+
+// halfOpenKinesis kills a worker's connections to Kinesis without a word, and waits until all is handled that was put
+// before it can have known.
+func (r *run) halfOpenKinesis() {
+	at := time.Now()
+	r.group.slots[0].kinesis.set(halfOpen)
+	behind := map[string]bool{}
+	r.await(sharePatience, "every shard to be handled again", r.eachCall(func(c call) bool {
+		if c.start.Sub(at) > 10*time.Second {
+			behind[c.shard] = true
+		}
+		return len(behind) == r.shards
+	}))
 }
 
 func (r *run) roll() {

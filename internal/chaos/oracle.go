@@ -3,21 +3,12 @@
 package chaos
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 )
-
-// harm is a time in which something was done to a worker, or befell it, that may cost it its shards.
-type harm struct {
-	kind     string
-	worker   string // process; "": all of the slot
-	slot     int    // -1: all
-	from, to time.Time
-}
 
 // evidence is all that is known of a run from outside.
 type evidence struct {
@@ -27,60 +18,6 @@ type evidence struct {
 	harms      []harm
 	checkpoint time.Duration // the workers' CheckpointInterval
 	failover   time.Duration // and their FailoverTime
-}
-
-// verdict is what the oracle finds.
-type verdict struct {
-	Records    int // put
-	Calls      int
-	Repeated   int // calls beyond the first of a record
-	Lost       int // put and never handled
-	OutOfOrder int // calls before an earlier record of the key or shard, or of a record that nobody put
-	Stale      int // calls that started on a shard that another worker owned
-	NotAllowed int // repeats that no harm accounts for, or more than it may cost
-
-	Slowest wait   // of all records
-	Waits   []wait // long ones, the slowest record of each
-
-	Replays []replay
-	Faults  []string // each of the above but repeats, in words; the first ones
-}
-
-// wait is how long a record waited for the start of its first call.
-type wait struct {
-	put
-	took   time.Duration
-	worker string // that handled it then
-}
-
-// replay is a change of owner that made records be handled again.
-type replay struct {
-	shard, before, after string        // workers
-	records              int           // again
-	held                 time.Duration // between the starts of the first and the last of them, at first
-	harms                []string      // that explain it
-}
-
-func (v *verdict) fault(count *int, format string, args ...any) {
-	if *count++; len(v.Faults) < 20 {
-		v.Faults = append(v.Faults, fmt.Sprintf(format, args...))
-	}
-}
-
-func (v *verdict) ok() bool { return v.Lost+v.OutOfOrder+v.Stale+v.NotAllowed == 0 }
-
-// longest is the longest time that a replay went back.
-func (v *verdict) longest() time.Duration {
-	longest := time.Duration(0)
-	for _, r := range v.Replays {
-		longest = max(longest, r.held)
-	}
-	return longest
-}
-
-func (v *verdict) String() string {
-	return fmt.Sprintf("%d records, %d repeats in %d replays (the longest goes back %.2f s; %d not allowed), %d lost, %d out of order, %d stale starts, the slowest record waited %.1f s",
-		v.Records, v.Repeated, len(v.Replays), v.longest().Seconds(), v.NotAllowed, v.Lost, v.OutOfOrder, v.Stale, v.Slowest.took.Seconds())
 }
 
 // epoch is what one worker handled of a shard under one token.
@@ -93,13 +30,15 @@ type epoch struct {
 	index  []int     // of each, among the records of the shard
 }
 
-func (e *epoch) first() int           { return e.index[0] }
-func (e *epoch) last() int            { return e.index[len(e.index)-1] }
+func (e *epoch) first() int { return e.index[0] }
+
+func (e *epoch) last() int { return e.index[len(e.index)-1] }
+
 func (e *epoch) lastStart() time.Time { return e.calls[len(e.calls)-1].start }
 
 // judge compares what was put with what the handlers did.
 func judge(ev evidence) *verdict {
-	v := &verdict{Records: len(ev.puts), Calls: len(ev.calls)}
+	v := &verdict{Records: len(ev.puts)}
 	shards := v.order(ev)
 	for _, epochs := range shards {
 		for i, e := range epochs {
@@ -175,23 +114,6 @@ func (v *verdict) order(ev evidence) map[string][]*epoch {
 	return shards
 }
 
-// waited notes a wait. Waits that follow each other in a shard are one.
-func (v *verdict) waited(ev evidence, w wait) {
-	if w.took > v.Slowest.took {
-		v.Slowest = w
-	}
-	if w.took < 4*ev.failover {
-		return
-	}
-	same := slices.IndexFunc(v.Waits, func(o wait) bool { return o.shard == w.shard && w.at.Sub(o.at) < o.took })
-	switch {
-	case same < 0:
-		v.Waits = append(v.Waits, w)
-	case w.took > v.Waits[same].took:
-		v.Waits[same] = w
-	}
-}
-
 // took finds when the worker said that it had taken the shard: that may be long before the next record comes.
 func (e *epoch) took(events []event, earlier []*epoch) {
 	var ended time.Time // its own last epoch of the shard
@@ -264,67 +186,4 @@ func indexed(puts []put) map[string]indexedPut {
 type indexedPut struct {
 	put
 	index int
-}
-
-// sent is a signal to a worker.
-type sent struct {
-	worker string
-	at     time.Time
-}
-
-// pauses are the times from the signals to the next handler start elsewhere, for each shard that the worker held.
-func pauses(calls []call, signals []sent) []time.Duration {
-	shards := map[string][]call{}
-	for _, c := range slices.SortedStableFunc(slices.Values(calls), func(a, b call) int { return a.start.Compare(b.start) }) {
-		shards[c.shard] = append(shards[c.shard], c)
-	}
-	var took []time.Duration
-	for _, s := range signals {
-		for _, calls := range shards {
-			next, _ := slices.BinarySearchFunc(calls, s.at, func(c call, at time.Time) int { return c.start.Compare(at) })
-			if next == 0 || calls[next-1].worker != s.worker {
-				continue
-			}
-			elsewhere := slices.IndexFunc(calls[next:], func(c call) bool { return c.worker != s.worker })
-			if elsewhere >= 0 {
-				took = append(took, calls[next+elsewhere].start.Sub(s.at))
-			}
-		}
-	}
-	slices.Sort(took)
-	return took
-}
-
-// spread is the smallest, the median and the largest of sorted times, in seconds, and how many there are.
-func spread(took []time.Duration) string {
-	if len(took) == 0 {
-		return "none"
-	}
-	n := len(took)
-	median := (took[(n-1)/2] + took[n/2]) / 2
-	return fmt.Sprintf("min %.2f median %.2f max %.2f s (%d)", took[0].Seconds(), median.Seconds(), took[n-1].Seconds(), n)
-}
-
-// tally counts words: "2 kill, 3 stop".
-func tally(words []string) string {
-	counts := map[string]int{}
-	for _, w := range words {
-		counts[w]++
-	}
-	var parts []string
-	for _, w := range slices.SortedFunc(maps.Keys(counts), cmp.Compare) {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[w], w))
-	}
-	return strings.Join(parts, ", ")
-}
-
-// causes are the kinds of harm to a process in a time.
-func causes(harms []harm, process string, from, to time.Time) []string {
-	var kinds []string
-	for _, h := range harms {
-		if (h.worker == "" || h.worker == process) && (h.slot < 0 || h.slot == slotOf(process)) && !h.from.After(to) && !h.to.Before(from) {
-			kinds = append(kinds, h.kind)
-		}
-	}
-	return kinds
 }

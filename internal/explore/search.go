@@ -159,10 +159,13 @@ func (s *search) found(bad *Violation, ordinal uint32, way int) {
 		again = s.heal(st)
 	}
 	if again == nil || *again != *bad {
-		s.note("-- the same moves led to something else, %v: there is more to a state than its hash knows", again)
+		s.note(astray+": %v", again)
 	}
 	s.note = nil
 }
+
+// astray ends a trace that does not lead to its violation: then there is more to a state than its hash knows.
+const astray = "-- the same moves led to something else"
 
 // Story is the trace, a line for each thing that happened.
 func (r *Result) Story() string { return strings.Join(r.Trace, "\n") }

@@ -65,6 +65,9 @@ func (p *process) grantOf(shard string) *grant {
 func (c *checks) concluded(p *process, m *lease.Member, f *fate, ev lease.Written, stands lease.Item, before *grant) {
 	wr, key := f.write, f.write.Item.Key
 	if ev.Outcome == lease.Unknown {
+		if before != nil && before.closed && p.member == m {
+			c.w.violate("S10 outcome", key.Shard, p.id, "nobody knows what became of its write, and it gave the lease up (%v)", before.reason)
+		}
 		return
 	}
 	if f.applied > 1 {

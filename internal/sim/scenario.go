@@ -49,7 +49,12 @@ func joins(rest time.Duration, done func(worker, moves int, took time.Duration))
 		movedAt := map[*shard]time.Duration{}
 		w.moved = func(sh *shard, to string) {
 			moves++
-			if last, twice := movedAt[sh]; twice && w.now-last < time.Minute {
+			last, owned := movedAt[sh]
+			switch {
+			case !owned:
+				movedAt[sh] = -time.Minute // it was free: that is no move
+				return
+			case w.now-last < time.Minute:
 				w.violate("L2 balanced", sh.id, to, "it moves again %v after it has moved", w.now-last)
 			}
 			movedAt[sh] = w.now
@@ -104,6 +109,53 @@ func rollingRestarts(pause func(time.Duration)) func(*world) {
 			})
 		}
 		w.at(2*time.Minute+time.Millisecond, "restarts", func() { next(0) })
+	}
+}
+
+// longOutages takes the store away from all, for five failover times and in each way. Nobody fences on a view that
+// stood still, so afterwards everybody goes on with what he had (L7).
+func longOutages(w *world) {
+	for _, h := range w.hosts {
+		h.boot()
+	}
+	w.calmSince = time.Minute
+	for mode := range numOutageModes {
+		w.at(w.calmSince+time.Duration(mode)*time.Minute+time.Second, "outage", func() {
+			w.faults.storeOut = outageState{until: w.now + 5*w.cfg.Failover, mode: mode}
+		})
+	}
+}
+
+// holds puts every lease on hold, one after another, and says so. Where nothing goes wrong its owner gives it back within
+// five seconds, and somebody has it again five seconds after the hold is over.
+func holds(w *world) {
+	const lasts = 30 * time.Second
+	for _, h := range w.hosts {
+		h.boot()
+	}
+	operates := func(wr lease.Write) {
+		if _, err := w.store.write(operator, wr); err != nil {
+			w.violate("hold", wr.Item.Key.Shard, operator, "%v", err)
+		}
+	}
+	for i, sh := range w.stream.shards {
+		began := time.Minute + time.Duration(i)*7*time.Second
+		w.at(began, "hold", func() {
+			item, _ := w.store.lease(sh.id)
+			operates(lease.PutHold(item, lease.Hold{ID: sh.id, Reason: "a try", For: lasts}))
+			control, _ := w.store.get(lease.ControlKey())
+			operates(lease.Announce(control))
+		})
+		expect := func(after time.Duration, owned bool) {
+			w.at(began+after, "look", func() {
+				if item, _ := w.store.lease(sh.id); (item.Lease.Owner != "") != owned {
+					w.violate("hold", sh.id, "", "%v after a hold of %v was put and announced: %s", after, lasts, describe(item))
+				}
+			})
+		}
+		expect(5*time.Second, false)
+		expect(lasts-time.Second, false)
+		expect(lasts+5*time.Second, true)
 	}
 }
 

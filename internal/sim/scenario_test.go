@@ -31,6 +31,20 @@ func TestJoins(t *testing.T) {
 	}
 }
 
+// Workers join in haste: what has just moved rests all the same, though the next one has to wait for it.
+func TestJoinsInHaste(t *testing.T) {
+	t.Parallel()
+	joined := 0
+	opt := Options{Seed: 1, Span: 20 * time.Minute, Only: []fault{}, hosts: 6, shards: 30}
+	opt.script = joins(5*time.Second, func(worker, _ int, _ time.Duration) { joined = worker })
+	if r := Run(opt); r.Violation != nil {
+		t.Fatal(r.Violation)
+	}
+	if joined != opt.hosts {
+		t.Errorf("%d workers joined", joined)
+	}
+}
+
 // Five workers are restarted one after another: nothing is handed out twice, and no shard is without a reader for long.
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
@@ -48,7 +62,26 @@ func TestRollingRestart(t *testing.T) {
 	t.Logf("40 shards, 5 restarts: %d moves, pause least %v, median %v, most %v; %d hand-outs, %d repeats", len(pauses),
 		pauses[0].Round(time.Millisecond), pauses[len(pauses)/2].Round(time.Millisecond), pauses[len(pauses)-1].Round(time.Millisecond), r.HandOuts, r.Repeats)
 	if most := pauses[len(pauses)-1]; most > 2*time.Second {
-		t.Errorf("a shard was without a reader for %v", most)
+		t.Errorf("seed %d: P6: a shard was without a reader for %v", opt.Seed, most)
+	}
+}
+
+// Leases are put on hold: their owners heed it soon, and not for longer than it lasts.
+func TestHolds(t *testing.T) {
+	t.Parallel()
+	if r := Run(Options{Seed: 1, Span: 3 * time.Minute, Only: []fault{}, hosts: 3, shards: 9, script: holds}); r.Violation != nil {
+		t.Fatal(r.Violation)
+	}
+}
+
+// The store is away for longer than the failover time: no lease changes its owner.
+func TestLongOutages(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		opt := Options{Seed: 1 + seed, Span: 5 * time.Minute, Only: []fault{}, hosts: 4, shards: 12, script: longOutages}
+		if r := Run(opt); r.Violation != nil {
+			t.Fatal(r.Violation)
+		}
 	}
 }
 
