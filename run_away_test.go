@@ -8,8 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/leatstream/leat/lease"
 	"github.com/leatstream/leat/local"
+	"github.com/leatstream/leat/store/dynamo"
 )
 
 // F6: a machine sleeps for an hour, and Go's own clock does not see it. What wakes up starts no handler before a
@@ -85,6 +89,43 @@ func TestRunKinesisAway(t *testing.T) {
 			})
 		})
 	}
+}
+
+// F12: somebody deletes the table. Who runs starts nothing after the failover time, says so, and makes no new table,
+// which would have everything handled again; nor does it use one that somebody else has made.
+func TestRunTableDeleted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 2)
+		anna := r.start("anna", nil, inDynamoDB)
+		r.fill(10, 10, time.Second)
+		tables := dynamodb.NewFromConfig(r.server.AWSConfig())
+		_, err := tables.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(dynamo.DefaultTable)})
+		r.must(err)
+		gone := time.Now()
+		look := func() {
+			t.Helper()
+			s := anna.Stats()
+			if late := r.log(since(gone.Add(6 * time.Second))); len(late) != 0 || !s.Suspended || !errors.Is(s.StoreError, lease.ErrStoreGone) || anna.Health() == nil {
+				t.Errorf("%d handlers started after the failover time, suspended %v, store: %v", len(late), s.Suspended, s.StoreError)
+			}
+		}
+		r.fill(10, 60, time.Second)
+		look()
+		if found, err := tables.ListTables(t.Context(), nil); err != nil || len(found.TableNames) != 0 {
+			t.Errorf("tables %v, %v", found, err)
+		}
+		if told := anna.kinds(EventStoreTrouble); len(told) != 1 {
+			t.Errorf("%d events", len(told))
+		}
+		config := r.server.AWSConfig()
+		_, err = dynamo.New(dynamo.Config{AWS: &config}).Open(t.Context(), true)
+		r.must(err)
+		elapse(time.Minute)
+		look()
+		if err := anna.stop(); !errors.Is(err, ErrNotReleased) {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 // F29, H25: nobody is there for ten months. The checkpoints are: what came meanwhile is handled, and nothing twice.

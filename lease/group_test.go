@@ -80,6 +80,20 @@ func TestStoreOutageFencesNobody(t *testing.T) {
 	}
 }
 
+// While the store refuses every call at once it is asked at a pace, also when an audit is due.
+func TestRefusingStoreIsAskedAtAPace(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(50 * time.Second)
+	a.cut = true
+	g.pass(10 * time.Minute) // else step would not come to rest
+	a.cut = false
+	g.pass(5 * time.Second)
+	if a.done || len(a.open) != 1 {
+		t.Errorf("done %v, open %v", a.done, a.open)
+	}
+}
+
 // A clean stop releases with the last checkpoint; the others take over within two watches.
 func TestCleanStopReleases(t *testing.T) {
 	g := newGroup(t, shards(2)...)
