@@ -91,18 +91,27 @@ func (s *servers) createStream(ctx context.Context, shards int) error {
 	}
 }
 
-// leases reads the group's leases, past all proxies.
-func (s *servers) leases(ctx context.Context) ([]lease.Item, error) {
+// leases reads the group's leases and which workers have left it, past all proxies.
+func (s *servers) leases(ctx context.Context) (leases []lease.Item, left map[string]bool, err error) {
 	store := dynamo.New(dynamo.Config{AWS: awsConfig(), Endpoint: s.store.url(), NoTrial: true})
 	if _, err := store.Open(ctx, false); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var items []lease.Item
+	members, err := store.Members(ctx, groupName, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	left = map[string]bool{}
+	for _, item := range members {
+		if item.Key.Kind == lease.KindWorker && item.Worker.State == lease.Left {
+			left[item.Key.Worker] = true
+		}
+	}
 	for item, err := range store.Leases(ctx, groupName, streamName) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		items = append(items, item)
+		leases = append(leases, item)
 	}
-	return items, nil
+	return leases, left, nil
 }
