@@ -33,8 +33,8 @@ const (
 // The time-outs of a call. Waiting for memory is not counted.
 const (
 	dialTimeout   = 10 * time.Second
-	answerTimeout = 30 * time.Second // to the answer's header
-	stallTimeout  = 30 * time.Second // between two reads of its body
+	answerTimeout = 10 * time.Second // to the answer's header
+	stallTimeout  = 10 * time.Second // between two reads of its body
 )
 
 // errTimeout is a time-out of ours, so that it is not taken for the end of the caller's context.
@@ -44,8 +44,8 @@ func (e errTimeout) Error() string { return string(e) }
 func (e errTimeout) Timeout() bool { return true }
 
 const (
-	errNoAnswer = errTimeout("no answer within 30s")
-	errStalled  = errTimeout("the answer stalled for 30s")
+	errNoAnswer = errTimeout("no answer within 10s")
+	errStalled  = errTimeout("the answer stalled for 10s")
 )
 
 // MeteredHTTP wraps the HTTP client of the Kinesis SDK client so that the answers that a Reader asks
@@ -96,8 +96,14 @@ func (c metered) Do(request *http.Request) (*http.Response, error) {
 		err = errNoAnswer
 	}
 	if err != nil {
+		if err = timedOut(ctx, err); errors.Is(err, errNoAnswer) {
+			// The other connections may be as dead: a network that was cut tells nobody.
+			if idle, ok := c.inner.(interface{ CloseIdleConnections() }); ok {
+				idle.CloseIdleConnections()
+			}
+		}
 		cancel(nil)
-		return nil, timedOut(ctx, err)
+		return nil, err
 	}
 	answer.Body = newWatchedBody(ctx, cancel, answer.Body)
 	if m, ok := request.Context().Value(meterKey{}).(*meter); ok && answer.StatusCode == http.StatusOK {

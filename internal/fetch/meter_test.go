@@ -329,7 +329,32 @@ func TestLimitFitsTheRoom(t *testing.T) {
 	})
 }
 
-// TestTimeouts: a peer that falls silent ends the call after 30 s, before the header and within the body; waiting for
+// silentClient never answers, and counts how often its idle connections are closed.
+type silentClient struct{ closed int }
+
+func (c *silentClient) Do(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func (c *silentClient) CloseIdleConnections() { c.closed++ }
+
+// A connection that nobody answers on may be half open, and so may all others: the next call gets a new one.
+func TestSilenceClosesIdleConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &silentClient{}
+		if _, err := MeteredHTTP(inner).Do(request(t, t.Context())); err == nil || inner.closed != 1 {
+			t.Errorf("%v, closed %d times", err, inner.closed)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the caller's own
+		defer cancel()
+		if _, err := MeteredHTTP(inner).Do(request(t, ctx)); err == nil || inner.closed != 1 {
+			t.Errorf("%v, closed %d times", err, inner.closed)
+		}
+	})
+}
+
+// TestTimeouts: a peer that falls silent ends the call after its time-out, before the header and within the body; waiting for
 // memory does not count.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -340,7 +365,7 @@ func TestTimeouts(t *testing.T) {
 		began := time.Now()
 		_, err := MeteredHTTP(silent).Do(request(t, t.Context()))
 		var timeout interface{ Timeout() bool }
-		if !errors.As(err, &timeout) || !timeout.Timeout() || time.Since(began) != 30*time.Second {
+		if !errors.As(err, &timeout) || !timeout.Timeout() || time.Since(began) != answerTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 
@@ -361,7 +386,7 @@ func TestTimeouts(t *testing.T) {
 		time.Sleep(time.Hour) // a slow reader is no stalled peer
 		began = time.Now()
 		got, err := io.ReadAll(answer.Body)
-		if string(got) != "345" || !errors.As(err, &timeout) || time.Since(began) != 30*time.Second {
+		if string(got) != "345" || !errors.As(err, &timeout) || time.Since(began) != stallTimeout {
 			t.Errorf("read %q, %v after %v", got, err, time.Since(began))
 		}
 		answer.Body.Close()
