@@ -147,7 +147,11 @@ func idleChanged(w *world) {
 						continue
 					}
 					readers++
-					if item, _ := w.store.lease(sh.id); sh == touched && g.token != item.Counter {
+					item, _ := w.store.lease(sh.id)
+					switch {
+					case item.Lease.Owner != g.owner:
+						w.violate("S1 owner", sh.id, g.owner, "it goes on though its lease was deleted by hand, and is now: %s", describe(item))
+					case sh == touched && g.token != item.Counter:
 						w.violate("S11 belief", sh.id, g.owner, "it goes on under token %d, the lease was changed by hand: %s", g.token, describe(item))
 					}
 				}
