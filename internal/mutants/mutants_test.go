@@ -86,9 +86,9 @@ func TestMutants(t *testing.T) {
 			case err != nil:
 				t.Errorf("%v", err)
 			case found == nil && m.survives != "":
-				fmt.Printf("mutant %-28s survives %d seeds, as it should, %.1fs\n", m.name, m.within, took)
+				fmt.Printf("mutant %-28s survives %d seeds of %s, as it should, %.1fs\n", m.name, m.within, m.test, took)
 			case found == nil:
-				t.Errorf("it survives %d seeds; wanted %v, other findings: %q", m.within, m.breaks, others)
+				t.Errorf("it survives %s with up to %d seeds; wanted %v, other findings: %q", m.test, m.within, m.breaks, others)
 			case m.survives != "":
 				t.Errorf("it is said to survive, and seed %d finds it by %s: %s", found.seed, found.invariant, found.detail)
 			default:
