@@ -91,8 +91,8 @@ type Config struct {
 	// MaxBuffered bounds the bytes of records held in memory by this consumer, whatever the number of
 	// shards, answers on the way included. Default 64 MiB; under 16 MiB is refused, since one answer
 	// of the service may hold 10 MiB (Kinesis API reference, GetRecords). An answer that is larger than a
-	// quarter of it, decoding included, is let in over the bound, one at a time: that happens with records of
-	// more than about 16 KiB, until the reader has learned their size.
+	// quarter of it is let in over the bound, one at a time: it happens under the default, with large records, until
+	// the reader has learned their size.
 	MaxBuffered int64
 
 	// CheckpointInterval is the time between two writes of a shard's checkpoint; a crash repeats what

@@ -1,6 +1,7 @@
 package leat
 
 import (
+	"strings"
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
@@ -39,10 +40,14 @@ type Record struct {
 	Token int64
 }
 
-// Clone returns a copy that stays valid. Data is copied.
+// Clone returns a copy that stays valid, and keeps nothing else in memory: Data and the strings are copied. (A
+// record's strings are parts of longer ones; a handler that keeps one of them should strings.Clone it.)
 func (r *Record) Clone() *Record {
 	c := *r
 	c.Data = append([]byte(nil), r.Data...)
+	c.SequenceNumber = strings.Clone(r.SequenceNumber)
+	c.PartitionKey = strings.Clone(r.PartitionKey)
+	c.ExplicitHashKey = strings.Clone(r.ExplicitHashKey)
 	return &c
 }
 

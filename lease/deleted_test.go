@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -107,5 +108,40 @@ func TestFinishedLeaseMadeAgain(t *testing.T) {
 	g.pass(5 * time.Minute)
 	if a.open["shard-0"].Token == 0 {
 		t.Errorf("shard-0 is not read again: %v", g.leases())
+	}
+}
+
+// A lease that was deleted and made again counts from zero: whoever remembers the old one, with the same counter and
+// owner but another checkpoint, must not take it back to that. (Simulator, seed 9930.)
+func TestLeaseMadeAgainIsAnother(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	g.ack(a, "shard-0", "10")
+	g.pass(10 * time.Second)
+	g.join("b")
+	g.pass(90 * time.Second) // b has seen it
+	was := g.item(lease.LeaseKey("orders", "shard-0"))
+	g.remove("shard-0")
+	again := was
+	again.Counter, again.Lease.Owner, again.Lease.Checkpoint = 0, "", lease.TrimHorizon()
+	g.tool(lease.Write{Op: lease.Create, Item: again}, nil)
+	for i := 20; g.counter("shard-0") < was.Counter; i++ { // a takes it, and writes checkpoints
+		g.step(a, lease.Tick{})
+		g.pass(time.Second)
+		if a.open["shard-0"].Token != 0 && g.lease("shard-0").Owner == "a" {
+			g.ack(a, "shard-0", fmt.Sprint(i))
+		}
+		if i > 300 {
+			t.Fatalf("the lease is at %d, was at %d", g.counter("shard-0"), was.Counter)
+		}
+	}
+	before := g.lease("shard-0")
+	if before.Owner != "a" || before.Checkpoint == was.Lease.Checkpoint {
+		t.Fatalf("not the case that is meant: %+v", before)
+	}
+	g.pass(20*time.Second, a) // it is silent
+	if now := g.lease("shard-0"); now.Owner != "b" || now.Checkpoint != before.Checkpoint {
+		t.Errorf("b took %v from a at %v: %+v", now.Checkpoint, before.Checkpoint, now)
 	}
 }

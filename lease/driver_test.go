@@ -38,7 +38,7 @@ type worker struct {
 	listed int
 
 	away   bool          // crashed or suspended: nothing reaches it
-	cut    bool          // its writes get no answer, and do not happen
+	cut    bool          // its writes get no answer, and do not happen; its reads fail at once
 	lose   lease.Kind    // the answer to its next write to an item of this kind is lost; KindWorker is its heartbeat
 	late   []lease.Event // if set: answers to its writes of leases, which come later
 	slow   bool          // its handlers do not end
@@ -112,6 +112,9 @@ func (g *group) do(w *worker, action lease.Action) lease.Event {
 		}
 		return lease.MembersRead{Items: items, Consistent: a.Consistent, Err: err}
 	case lease.ReadLeases:
+		if w.cut {
+			return lease.LeasesRead{Err: errors.New("cut off")}
+		}
 		g.tell(w.id, "reads the leases")
 		if w.stale != nil {
 			return lease.LeasesRead{Items: w.stale}

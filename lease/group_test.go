@@ -80,6 +80,20 @@ func TestStoreOutageFencesNobody(t *testing.T) {
 	}
 }
 
+// While the store refuses every call at once it is asked at a pace, also when an audit is due.
+func TestRefusingStoreIsAskedAtAPace(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(50 * time.Second)
+	a.cut = true
+	g.pass(10 * time.Minute) // else step would not come to rest
+	a.cut = false
+	g.pass(5 * time.Second)
+	if a.done || len(a.open) != 1 {
+		t.Errorf("done %v, open %v", a.done, a.open)
+	}
+}
+
 // A clean stop releases with the last checkpoint; the others take over within two watches.
 func TestCleanStopReleases(t *testing.T) {
 	g := newGroup(t, shards(2)...)
@@ -286,5 +300,53 @@ func TestAllLeasesDeleted(t *testing.T) {
 	g.pass(5 * time.Minute)
 	if len(g.leases()) != 2 || len(a.open) != 2 || a.open["shard-2"].Position != start {
 		t.Errorf("leases %v, open %v; want shard-1 and shard-2 from the start", g.leases(), a.open)
+	}
+}
+
+// F15: a lease that is not there proves nothing. A child whose parent's lease was deleted by hand waits, until the
+// audit has made that lease again and the parent was handled to its end.
+func TestAbsentParentBlocks(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(time.Second)
+	g.shards = append(g.shards, lease.Shard{ID: "shard-1", Parents: []string{"shard-0"}})
+	g.step(a, lease.Ended{Shard: "shard-0", Token: a.open["shard-0"].Token, Children: g.shards[1:]})
+	g.pass(time.Second)
+	parent := g.item(lease.LeaseKey("orders", "shard-0"))
+	g.tool(lease.Write{Op: lease.Delete, Item: lease.Item{Key: parent.Key}, Counter: parent.Counter, Owner: parent.Lease.Owner}, nil)
+	for range 10 * 60 {
+		g.pass(time.Second)
+		if child := a.open["shard-1"]; child.Token != 0 {
+			t.Fatalf("the child is read while its parent is not finished: %+v", child)
+		}
+	}
+	again, ok := a.open["shard-0"]
+	if !ok {
+		t.Fatal("the parent is not read again")
+	}
+	g.step(a, lease.Ended{Shard: "shard-0", Token: again.Token, Children: g.shards[1:]})
+	g.step(a, lease.Acked{Shard: "shard-0", Token: again.Token, Position: lease.ShardEnd()})
+	g.pass(time.Minute)
+	if child := a.open["shard-1"]; child.Token == 0 || child.Position != lease.TrimHorizon() {
+		t.Errorf("child %+v, want it open at TRIM_HORIZON", child)
+	}
+}
+
+// A lease that cannot be read is told of, once, is not made again over what is there, and holds up no other.
+func TestUnreadableLeaseHoldsUpNoOther(t *testing.T) {
+	g := newGroup(t, shards(3)...)
+	key := lease.LeaseKey("orders", "shard-9")
+	g.bad = []*lease.ItemError{{Key: key.String(), Err: errors.New("corrupt")}}
+	g.shards = append(g.shards, lease.Shard{ID: "shard-9"})
+	a := g.join("a")
+	g.pass(10 * time.Minute)
+	told := 0
+	for _, r := range g.reports {
+		if r == "a: unreadable "+key.String() {
+			told++
+		}
+	}
+	if _, err := g.store.Get(context.Background(), "g", key); len(a.open) != 3 || told != 1 || !errors.Is(err, lease.ErrNotFound) {
+		t.Errorf("%d shards are read, want 3; told %d times; the unreadable lease: %v", len(a.open), told, err)
 	}
 }

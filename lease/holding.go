@@ -151,7 +151,7 @@ func (m *Member) advanceHeld() {
 			continue // its outcome makes heldDue now
 		}
 		switch v := m.view[h.shard()]; {
-		case v.item.Counter > h.item.Counter:
+		case v.item.Counter != h.item.Counter: // lower: the lease was deleted, and made again
 			m.lose(h, v.item)
 			continue
 		case m.onHold(v):

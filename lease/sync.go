@@ -132,8 +132,8 @@ func (m *Member) list() {
 			m.wakeAt(m.auditAt)
 		case m.leasesShown > m.auditStep:
 			m.wantAll = true
-		default: // an audit wants a read of the leases of its own
-			m.leasesNext = m.now
+		default: // an audit wants a read of the leases of its own; one that has just failed is not repeated at once
+			m.leasesNext = min(m.leasesNext, m.leasesBegunAt.Add(m.cfg.Watch))
 		}
 	}
 	switch {

@@ -71,7 +71,12 @@ func (m *Member) onLeases(e LeasesRead) {
 	present := map[string]bool{}
 	for _, item := range e.Items {
 		present[item.Key.Shard] = true
-		m.saw(item).last = m.now
+		if v := m.view[item.Key.Shard]; v != nil && item.Counter <= v.item.Counter && !v.as(item) && m.gone(v) {
+			m.forget(item.Key.Shard) // it was deleted, and made again: its counter begins anew
+		}
+		if v := m.saw(item); v.as(item) {
+			v.last = m.now
+		}
 	}
 	if e.Err != nil {
 		m.leasesNext = m.now.Add(m.cfg.Watch)
@@ -94,7 +99,13 @@ func (m *Member) onLeases(e LeasesRead) {
 	})
 }
 
-// gone says whether a lease that the last read lacks is gone, and not only missing from a stale read.
+// as says whether an item shows the lease as it is known here.
+func (v *viewed) as(item Item) bool {
+	return v.item.Counter == item.Counter && v.item.Lease.Owner == item.Lease.Owner && v.item.Lease.Checkpoint == item.Lease.Checkpoint
+}
+
+// gone says whether a lease that the last read lacks, or shows older than it is known here, is gone, and not only missing
+// from a stale read.
 func (m *Member) gone(v *viewed) bool { return m.leasesBegunAt >= v.last.Add(m.cfg.Relist/2) }
 
 // saw takes a lease into the view. A counter that goes back is a stale read; so is a hold whose version does.

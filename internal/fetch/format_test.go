@@ -32,7 +32,7 @@ func TestReaderGoesOnInJSON(t *testing.T) {
 				}
 				refused++
 				return &http.Response{StatusCode: http.StatusBadRequest, ContentLength: -1, Header: http.Header{},
-					Body: io.NopCloser(strings.NewReader(`{"__type":"SerializationException"}`))}, nil
+					Body: io.NopCloser(strings.NewReader(`{"__type":"UnknownOperationException"}`))}, nil
 			}))
 			o.Protocol = wire.New(o.Protocol, wire.Auto, func(reason string) { told = append(told, reason) })
 		})

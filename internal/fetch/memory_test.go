@@ -122,8 +122,8 @@ func TestMemoryIsWhatTheBudgetSays(t *testing.T) {
 				var most, paid int64
 				reads := 0
 				server.read = func() {
-					// Every answer is looked at about 40 times: it is read in steps of a window.
-					if reads++; reads%(1+len(server.answer)/(40*64<<10)) == 0 {
+					// Every answer is looked at about 15 times: it is read in steps of a window.
+					if reads++; reads%(1+len(server.answer)/(15*64<<10)) == 0 {
 						if over := heap() - base - credit.balance(); over > most {
 							most = over
 						}

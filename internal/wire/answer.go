@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 )
@@ -118,4 +121,15 @@ func (v *view) at(since float64) error {
 	}
 	v.millis, v.timed = int64(math.Round(since)), true
 	return nil
+}
+
+// dateSince reads a time that came as a string: a date (RFC 3339), or a number after all.
+func dateSince(s string) (float64, error) {
+	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		return float64(t.UnixMilli()) / 1000, nil
+	}
+	if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
+		return f, nil
+	}
+	return 0, fmt.Errorf("%q is no time of arrival", s[:min(len(s), 40)])
 }

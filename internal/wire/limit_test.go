@@ -26,6 +26,7 @@ func TestBounds(t *testing.T) {
 		"10,001 records, CBOR": {many(10_001, list, "\xa0", "", "\xff"), "more than 10000 records"},
 		"a million, JSON":      {many(1_000_000, `{"Records":[`, `{}`, `,`, `]}`), "more than 10000 records"},
 		"a million, CBOR":      {many(1_000_000, list, "\xa0", "", "\xff"), "more than 10000 records"},
+		"10,001, windows":      {many(10_001, `{"Records":[`, `{"SequenceNumber":"1234567890"}`, `,`, `]}`), "more than 10000 records"},
 		"deep, JSON":           {many(1_000_000, `{"a":`, `[`, ``, ``), "too deeply"},
 		"deep, CBOR":           {many(1_000_000, "\xa1\x00", "\x81", "", ""), "too deeply"},
 		"tags, CBOR":           {many(1_000_000, "\xa1\x00", "\xc6", "", ""), "too many tags"},
@@ -34,11 +35,12 @@ func TestBounds(t *testing.T) {
 		"a promised string":    {cborOf(t, "a1{Records}81a1{Data}5a01000000"), "unexpected EOF"},
 		"a long string, CBOR":  {cborOf(t, "a1{Records}81a1{Data}5bffffffffffffffff"), "a string of"},
 		"a long string, JSON":  {append([]byte(`{"Records":[{"Data":"`), bytes.Repeat([]byte("A"), 40<<20)...), "an item of more than"},
-		"a long name":          {append([]byte(`{"`), bytes.Repeat([]byte("A"), 40<<20)...), "an item of more than"},
-		"a long number":        {append([]byte(`{"MillisBehindLatest":`), bytes.Repeat([]byte("1"), 40<<20)...), "an item of more than"},
 		"blanks":               {append([]byte(`{"MillisBehindLatest":1`), bytes.Repeat([]byte(" "), 40<<20)...), "an item of more than"},
 	} {
 		for _, known := range []bool{true, false} {
+			if !known && len(test.body) > maxItem {
+				continue // it takes the same way as with a length
+			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := decode(test.body, known, window)

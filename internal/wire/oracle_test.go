@@ -377,17 +377,23 @@ func cborEntries(body []byte, visit func(string, []byte) error) error {
 
 func untag(value []byte) []byte {
 	for value[0]>>5 == cborTag {
-		if bytes.HasPrefix(value, []byte{0xd9, 0xd9, 0xf7}) { // this tag the second decoder takes off itself
-			value = value[3:]
-			continue
-		}
-		var t cbor.RawTag
-		if err := cborMode.Unmarshal(value, &t); err != nil {
-			return []byte{0xff}
-		}
-		value = t.Content
+		_, value = tagOf(value)
 	}
 	return value
+}
+
+// tagOf takes a tag off by hand: the second decoder judges what may stand behind those that it knows.
+func tagOf(value []byte) (tag uint64, content []byte) {
+	n := 0
+	if info := value[0] & 31; info < 24 {
+		return uint64(info), value[1:]
+	} else {
+		n = 1 << (info - 24)
+	}
+	for _, b := range value[1 : 1+n] {
+		tag = tag<<8 | uint64(b)
+	}
+	return tag, value[1+n:]
 }
 
 func cborString(value []byte) (s string, err error) {
@@ -399,17 +405,13 @@ func cborString(value []byte) (s string, err error) {
 }
 
 func cborNumber(value []byte) (float64, error) {
-	value = bytes.TrimPrefix(value, []byte{0xd9, 0xd9, 0xf7})
 	switch value[0] >> 5 {
 	case cborTag:
-		var t cbor.RawTag
-		if err := cborMode.Unmarshal(value, &t); err != nil {
-			return 0, err
+		tag, content := tagOf(value)
+		if tag != 2 && tag != 3 {
+			return cborNumber(content)
 		}
-		if t.Number != 2 && t.Number != 3 {
-			return cborNumber(t.Content)
-		}
-		content := untag(t.Content)
+		content = untag(content)
 		if content[0]>>5 != cborBytes {
 			return 0, errors.New("no bignum")
 		}
@@ -418,7 +420,7 @@ func cborNumber(value []byte) (float64, error) {
 			return 0, err
 		}
 		f, _ := new(big.Float).SetInt(new(big.Int).SetBytes(b)).Float64()
-		if t.Number == 3 {
+		if tag == 3 {
 			f = -1 - f
 		}
 		return f, nil

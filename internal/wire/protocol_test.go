@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -256,6 +258,40 @@ func TestFallBack(t *testing.T) {
 	}
 }
 
+// TestToldOnce: many calls that were made in CBOR learn together that it does not work; it is told once.
+func TestToldOnce(t *testing.T) {
+	const calls = 8
+	var asked, told atomic.Int32
+	all := make(chan struct{})
+	c := newClient(refusing(func() {
+		if asked.Add(1) == calls {
+			close(all)
+		}
+		<-all
+	}), Auto)
+	c.protocol.told = func(string) { told.Add(1) }
+	var group sync.WaitGroup
+	for range calls {
+		group.Go(func() {
+			if _, _, err := c.get(t); !errors.Is(err, ErrNoCBOR) {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if told.Load() != 1 || c.protocol.Format() != JSON {
+		t.Errorf("told %d times, now %v", told.Load(), c.protocol.Format())
+	}
+}
+
+type refusing func()
+
+func (f refusing) Do(*http.Request) (*http.Response, error) {
+	f()
+	return &http.Response{StatusCode: 400, ContentLength: -1, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader(`{"__type":"UnknownOperationException"}`))}, nil
+}
+
 // TestBrokenConnectionIsNoAnswer: whatever came before the connection broke, it says nothing about formats.
 func TestBrokenConnectionIsNoAnswer(t *testing.T) {
 	for n := range 40 {
@@ -274,7 +310,7 @@ func (b broken) Do(*http.Request) (*http.Response, error) {
 		Body: io.NopCloser(bytes.NewReader(b.start))}, nil
 }
 
-// TestLocalSpeaksJSON: the embedded server refuses CBOR, and the second call works.
+// TestFallBackWithLocal: whether the embedded server speaks CBOR or not, the second call at the latest works.
 func TestFallBackWithLocal(t *testing.T) {
 	srv := local.New(local.Config{})
 	c := newClient(srv.HTTPClient(), Auto)

@@ -27,3 +27,33 @@ func TestAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsAreApart: what a handler appends to one record's data, or writes into it, is in no other record, nor in the
+// next answer.
+func TestRecordsAreApart(t *testing.T) {
+	for _, size := range []int{100, 100_000} {
+		s := newSample(5, size)
+		for format, body := range map[string][]byte{"JSON": s.json(), "CBOR": s.cbor(t)} {
+			first, err := decode(body, true, window)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range first.records() {
+				clear(r.Data)
+				_ = append(r.Data, make([]byte, size)...)
+				if i > 0 && (r.PartitionKey != s.records[i].PartitionKey || r.SequenceNumber != s.records[i].SequenceNumber) {
+					t.Errorf("%s: record %d is %q, %q", format, i, r.SequenceNumber, r.PartitionKey)
+				}
+				for j, next := range first.records()[i+1:] {
+					if !reflect.DeepEqual(next, s.records[i+1+j]) {
+						t.Fatalf("%s, %d bytes: a write to record %d changed record %d", format, size, i, i+1+j)
+					}
+				}
+			}
+			again, err := decode(body, true, window)
+			if err != nil || !reflect.DeepEqual(again.records(), s.records) {
+				t.Errorf("%s: the next answer has changed, %v", format, err)
+			}
+		}
+	}
+}
