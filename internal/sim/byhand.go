@@ -74,19 +74,25 @@ func (w *world) deleteLeases(rng *rand.Rand, all bool) bool {
 		if !all && (!found || rng.IntN(len(w.stream.shards)) > 1) {
 			continue
 		}
-		struck, w.deleted = true, true
-		w.store.keep(lease.LeaseKey(w.cfg.Stream, sh.id), lease.Item{}, false)
-		w.store.drop(sh.id)
-		w.note(sh.id, "", "its lease is deleted by hand")
-		ended := sh.endedAt
-		sh.progress = progress{}
-		if !all {
-			sh.endedAt = ended // its children go on
-		}
-		sh.changed(w.now, w.cfg.Relist*3/2, true)
-		w.check.told(sh, sh.horizon)
+		struck = true
+		w.deleteLease(sh, all)
 	}
 	return struck
+}
+
+// deleteLease removes one, or one of all.
+func (w *world) deleteLease(sh *shard, all bool) {
+	w.deleted = true
+	w.store.keep(lease.LeaseKey(w.cfg.Stream, sh.id), lease.Item{}, false)
+	w.store.drop(sh.id)
+	w.note(sh.id, "", "its lease is deleted by hand")
+	ended := sh.endedAt
+	sh.progress = progress{}
+	if !all {
+		sh.endedAt = ended // its children go on
+	}
+	sh.changed(w.now, w.cfg.Relist*3/2, true)
+	w.check.told(sh, sh.horizon)
 }
 
 // drop forgets the planted attributes of a lease that is gone.

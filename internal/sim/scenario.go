@@ -126,6 +126,43 @@ func longOutages(w *world) {
 	}
 }
 
+// idleChanged changes the lease of an idle shard by hand, and deletes that of another. Their owners write nothing, and
+// find it out all the same: each shard has one reader again, whose epoch is that of the lease.
+func idleChanged(w *world) {
+	for _, h := range w.hosts {
+		h.boot()
+	}
+	touched, deleted := w.stream.shards[0], w.stream.shards[1]
+	w.at(time.Minute, "quiet", func() { w.stream.quiet = true })
+	w.at(2*time.Minute, "by hand", func() {
+		w.touch(touched)
+		w.deleteLease(deleted, false)
+	})
+	w.at(w.opt.Span, "look", func() {
+		for _, sh := range []*shard{touched, deleted} {
+			readers := 0
+			for _, h := range w.hosts {
+				for _, g := range h.process.grants {
+					if g.shard != sh || g.closed {
+						continue
+					}
+					readers++
+					item, _ := w.store.lease(sh.id)
+					switch {
+					case item.Lease.Owner != g.owner:
+						w.violate("S1 owner", sh.id, g.owner, "it goes on though its lease was deleted by hand, and is now: %s", describe(item))
+					case sh == touched && g.token != item.Counter:
+						w.violate("S11 belief", sh.id, g.owner, "it goes on under token %d, the lease was changed by hand: %s", g.token, describe(item))
+					}
+				}
+			}
+			if readers != 1 {
+				w.violate("S1 owner", sh.id, "", "it has %d readers after its lease was changed by hand", readers)
+			}
+		}
+	})
+}
+
 // holds puts every lease on hold, one after another, and says so. Where nothing goes wrong its owner gives it back within
 // five seconds, and somebody has it again five seconds after the hold is over.
 func holds(w *world) {

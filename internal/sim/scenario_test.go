@@ -74,6 +74,17 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// The leases of idle shards are changed by hand, under their owners' feet.
+func TestIdleChanged(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		opt := Options{Seed: 1 + seed, Span: 8 * time.Minute, Only: []fault{}, hosts: 3, shards: 9, script: idleChanged}
+		if r := Run(opt); r.Violation != nil {
+			t.Fatal(r.Violation)
+		}
+	}
+}
+
 // The store is away for longer than the failover time: no lease changes its owner.
 func TestLongOutages(t *testing.T) {
 	t.Parallel()
