@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -424,7 +425,8 @@ func TestLanePoison(t *testing.T) {
 // Nothing is acknowledged before its dead letter is durable, and the handler is not called again meanwhile.
 func TestLaneWaitsForTheDeadLetter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open, handled := false, 0
+		var open atomic.Bool
+		handled := 0
 		b := benchOf(LaneConfig{
 			Retry: Retry{Attempts: 1},
 			Handle: func(_ context.Context, records []record.Record) error {
@@ -434,7 +436,7 @@ func TestLaneWaitsForTheDeadLetter(t *testing.T) {
 				return nil
 			},
 			GiveUp: func(context.Context, *record.Record, error) error {
-				if !open {
+				if !open.Load() {
 					return errors.New("the disk is full")
 				}
 				return nil
@@ -448,7 +450,7 @@ func TestLaneWaitsForTheDeadLetter(t *testing.T) {
 		if told := b.told(); len(told) != 1 {
 			t.Errorf("told %v", told)
 		}
-		open = true
+		open.Store(true)
 		pass(time.Minute)
 		if s := b.State(); b.Watermark() != at(2) || s.GivenUp != 1 || s.Handled != 2 || len(b.told()) != 2 {
 			t.Errorf("watermark %v, %+v, told %v", b.Watermark(), s, b.told())
