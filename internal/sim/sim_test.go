@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	seeds   = flag.Int("sim.seeds", 200, "seeds to run")
+	seeds   = flag.Int("sim.seeds", defaultSeeds, "seeds to run")
 	first   = flag.Uint64("sim.first", 1, "the first of them")
 	oneSeed = flag.Uint64("sim.seed", 0, "run this seed only, with its trace")
 	off     = flag.String("sim.off", "", "kinds of faults to leave out, by commas")
