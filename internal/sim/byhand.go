@@ -86,6 +86,11 @@ func (w *world) deleteLease(sh *shard, all bool) {
 	w.store.keep(lease.LeaseKey(w.cfg.Stream, sh.id), lease.Item{}, false)
 	w.store.drop(sh.id)
 	w.note(sh.id, "", "its lease is deleted by hand")
+	w.forget(sh, all)
+}
+
+// forget resets what the checks know of a lease that is gone, and may be made again.
+func (w *world) forget(sh *shard, all bool) {
 	ended := sh.endedAt
 	sh.progress = progress{}
 	if !all {

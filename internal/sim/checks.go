@@ -191,6 +191,14 @@ func (c *checks) deleted(sender string, sh *shard, old lease.Item) {
 	if !old.Lease.Checkpoint.IsShardEnd() || !begun && !sh.trimmed {
 		c.w.violate("S14 hygiene", sh.id, sender, "lease removed: %s; children begun %v, past its retention %v", describe(old), begun, sh.trimmed)
 	}
+	for _, child := range sh.children {
+		if child.byHand.missing {
+			// Whoever removed it remembers the child's lease. Without both an audit finds a shard without a reader, and
+			// makes its lease again, as if it had been deleted by hand, too.
+			c.w.forget(sh, false)
+			return
+		}
+	}
 }
 
 // alive says whether a member is one that may hold leases, in the store's truth.
