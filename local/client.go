@@ -1,7 +1,6 @@
 package local
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,13 +23,9 @@ func (s *Server) HTTPClient() HTTPClient { return HTTPClient{s} }
 // process: its region, credentials that mean nothing, its HTTPClient. Retries are
 // the SDK's default.
 func (s *Server) AWSConfig() aws.Config {
-	return aws.Config{
-		Region:     s.config.Region,
-		HTTPClient: s.HTTPClient(),
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "local", SecretAccessKey: "local", Source: "leat/local"}, nil
-		}),
-	}
+	cfg := s.tables.AWSConfig() // the same region and credentials
+	cfg.HTTPClient = s.HTTPClient()
+	return cfg
 }
 
 // Do carries the request out and returns its answer, whose body is complete and

@@ -95,39 +95,13 @@ func TestLaneOrderPerKey(t *testing.T) {
 				}
 				return nil
 			})
-			var taken, freed int64
-			reader, dropper := make(chan struct{}), make(chan struct{})
-			go func() {
-				defer close(reader)
-				for place, batch := 0, 0; ; batch++ {
-					again, rewind, err := b.Room(t.Context())
-					if err != nil {
-						return
-					}
-					if rewind {
-						for place = 0; at(place) != again; place++ {
-						}
-					}
-					time.Sleep(time.Duration(batch%2) * 70 * time.Millisecond) // a call, in which the tail may be dropped
-					last := min(total, place+sizes[batch%len(sizes)])
-					records := keyed(place+1, last, keys)
-					taken += sizeOf(records)
-					b.Push(records, last == total)
-					place = last
+			after := func(p lease.Position) (n int) {
+				for n = 0; at(n) != p; n++ {
 				}
-			}()
-			go func() {
-				defer close(dropper)
-				for i, want := range drops {
-					time.Sleep(time.Duration(10+i*7%90) * time.Millisecond)
-					freed += b.DropTail(want)
-				}
-			}()
-			if stopAt >= 0 {
-				time.Sleep(time.Duration(stopAt) * time.Millisecond)
-				b.Drain()
+				return n
 			}
-			<-b.Done()
+			read := func(place, last int) []record.Record { return keyed(place+1, last, keys) }
+			finish := feed{total, after, read, sizes, drops, stopAt}.run(t, b)
 			o.mu.Lock()
 			for key, busy := range o.running {
 				if busy {
@@ -146,15 +120,12 @@ func TestLaneOrderPerKey(t *testing.T) {
 			if b.ended == 1 && handled != total {
 				rt.Fatalf("ended at %d of %d", handled, total)
 			}
-			b.Drain()
-			<-reader
-			<-dropper
-			b.Free()
+			taken, back := finish()
 			if len(o.faults) > 0 {
 				rt.Fatal(strings.Join(o.faults, "\n"))
 			}
-			if got := b.bytesGiven() + freed; got != taken {
-				rt.Fatalf("%d bytes taken, %d given back", taken, got)
+			if back != taken {
+				rt.Fatalf("%d bytes taken, %d given back", taken, back)
 			}
 		})
 	})

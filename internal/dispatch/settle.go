@@ -97,8 +97,10 @@ func partly(err error, n int) (handled int, indexed bool, _ error) {
 	switch {
 	case !ok:
 		return 0, false, err
-	case part.Index < 0 || part.Index >= n || part.Err == nil:
-		return 0, false, fmt.Errorf("a BatchError with Index %d for a batch of %d records, Err %w: none of them counts as handled", part.Index, n, part.Err)
+	case part.Err == nil:
+		return 0, false, fmt.Errorf("a BatchError with Index %d and no Err: none of the %d records counts as handled", part.Index, n)
+	case part.Index < 0 || part.Index >= n:
+		return 0, false, fmt.Errorf("a BatchError with Index %d for a batch of %d records: none of them counts as handled: %w", part.Index, n, part.Err)
 	}
 	return part.Index, true, part.Err
 }
