@@ -35,6 +35,11 @@ const (
 
 	EventTrimmed EventKind = "trimmed" // records of Shard after Position passed their retention unread
 
+	// EventInvariantBroken says that what the lease protocol rests on does not hold for Shard: Err, a *lease.InvariantError, says what. Somebody
+	// changed its lease without the counter, or leat or the store has a bug. The shard stands still, and no other worker takes it,
+	// until this worker is restarted or the lease is put on hold. The others go on.
+	EventInvariantBroken EventKind = "invariant broken"
+
 	EventStoreTrouble EventKind = "store trouble" // the lease store does not answer: Err
 	EventStoreBack    EventKind = "store back"    // the lease store answers again
 	EventUnreadable   EventKind = "unreadable"    // an item of the lease store is corrupt or foreign: Err
@@ -70,12 +75,14 @@ func (c *Consumer) eventKind(k lease.ReportKind) EventKind {
 	return EventKind(k) // the other words are the same
 }
 
-// level is Warn for what somebody should look at, Info for changes.
+// level is Error for what a person must end, Warn for what somebody should look at, Info for changes.
 func (k EventKind) level() slog.Level {
 	switch k {
 	case EventFenced, EventLost, EventRetrying, EventStuck, EventSkipped, EventDeadLettered, EventCloseFailed, EventTrimmed,
 		EventStoreTrouble, EventUnreadable:
 		return slog.LevelWarn
+	case EventInvariantBroken:
+		return slog.LevelError
 	}
 	return slog.LevelInfo
 }

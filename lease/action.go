@@ -94,6 +94,8 @@ const (
 	OnHold       ReportKind = "on hold"       // operators keep everybody off Shard: Err is a *HoldError; Worker still has it, if any
 	HoldEnded    ReportKind = "hold ended"    // they do so no longer
 	Unreadable   ReportKind = "unreadable"    // an item of the store cannot be read
+
+	InvariantBroken ReportKind = "invariant broken" // Shard is not as the protocol needs it, and stops: Err is an *InvariantError
 )
 
 // Done says that the member has left the group. It is the last action; after ErrFenced the caller may

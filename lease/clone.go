@@ -11,6 +11,7 @@ func (m *Member) Clone() *Member {
 	c.view = cloneValues(m.view)
 	c.held = cloneValues(m.held)
 	c.unreadable = maps.Clone(m.unreadable)
+	c.halted = maps.Clone(m.halted)
 	// The rest is replaced, never changed in place: items, listings, wants, suspects.
 	return &c
 }

@@ -31,6 +31,7 @@ func (m *Member) AppendState(b []byte) []byte {
 	e.texts(m.wants)
 	each(e, m.held, cmp.Compare[string], e.holding)
 	e.times(m.heldDue)
+	e.set(m.halted)
 	return e.out
 }
 

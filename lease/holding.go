@@ -309,6 +309,9 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 	}
 	h := m.held[shard]
 	switch {
+	case e.Outcome == Landed && w.w.Op == Update && !showsSame(e.Item, w.w.Item):
+		m.halt(e.Item, "S5 counter", "a write with counter %d landed, and the store shows counter %d, owner %q, checkpoint %v",
+			w.w.Item.Counter, e.Item.Counter, e.Item.Lease.Owner, e.Item.Lease.Checkpoint)
 	case h != nil && m.view[shard] == nil:
 		m.lose(h, e.Item) // somebody has deleted it
 	case w.purpose == forTake && e.Outcome == Landed:

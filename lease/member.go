@@ -104,6 +104,7 @@ type Member struct {
 
 	held    map[string]*holding
 	heldDue Time
+	halted  map[string]bool // shards that stand still: an invariant is broken
 }
 
 type phase uint8
@@ -127,6 +128,7 @@ func NewMember(cfg MemberConfig) *Member {
 		view:       map[string]*viewed{},
 		unreadable: map[string]bool{},
 		held:       map[string]*holding{},
+		halted:     map[string]bool{},
 		askNow:     true,
 	}
 }

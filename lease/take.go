@@ -23,7 +23,11 @@ func (m *Member) take() {
 		if v.ended != 0 {
 			continue
 		}
-		switch m.ownerOf(v) {
+		owner := m.ownerOf(v)
+		if owner != mine {
+			delete(m.halted, shard)
+		}
+		switch owner {
 		case alive:
 			counts[v.item.Lease.Owner]++
 			owned[v.item.Lease.Owner] = m.movable(owned[v.item.Lease.Owner], v)
@@ -34,6 +38,7 @@ func (m *Member) take() {
 			case m.held[shard] != nil:
 			case m.onHold(v):
 				m.giveBack(v.item)
+			case m.halted[shard]:
 			default:
 				// Handed over to this worker; or a foreign write ended the epoch. Begin one from the item.
 				m.startTake(v.item)

@@ -71,6 +71,7 @@ func (m *Member) onLeases(e LeasesRead) {
 	present := map[string]bool{}
 	for _, item := range e.Items {
 		present[item.Key.Shard] = true
+		m.believes(item)
 		if v := m.view[item.Key.Shard]; v != nil && item.Counter <= v.item.Counter && !v.as(item) && m.gone(v) {
 			m.forget(item.Key.Shard) // it was deleted, and made again: its counter begins anew
 		}

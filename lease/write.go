@@ -41,9 +41,13 @@ const (
 	maxWritePause = 5 * time.Second
 )
 
-// start sends a write, unless one is outstanding for the item; it says whether it did.
+// start sends a write, unless one is outstanding for the item, or it is none that may ever be sent; it says whether it did.
 func (m *Member) start(p purpose, w Write) bool {
 	if m.writes[w.Item.Key] != nil {
+		return false
+	}
+	if invariant, detail := m.sound(p, w); invariant != "" {
+		m.halt(w.Item, invariant, "%s", detail)
 		return false
 	}
 	m.writes[w.Item.Key] = &write{purpose: p, w: w, first: m.now, retryAt: m.now, pause: minWritePause}

@@ -112,6 +112,7 @@ type Engine struct {
 	id     string
 	grants map[string]*grant // by shard: the open ones, and those whose handlers have not all returned
 	holds  map[string]error  // by shard: why operators keep everybody off it
+	halted map[string]ShardStats
 	store  storeHealth
 }
 
@@ -126,6 +127,7 @@ func New(cfg Config) *Engine {
 		fail:   make(chan error, 1),
 		grants: map[string]*grant{},
 		holds:  map[string]error{},
+		halted: map[string]ShardStats{},
 	}
 }
 
@@ -207,6 +209,7 @@ func (e *Engine) setID(id string) {
 	e.mu.Lock()
 	e.id = id
 	clear(e.holds) // the new member tells them again
+	clear(e.halted)
 	e.mu.Unlock()
 }
 

@@ -92,7 +92,7 @@ func (l *loop) step(ev lease.Event) {
 				g.close(a.Reason)
 			}
 		case lease.Report:
-			e.noteHold(a)
+			e.note(a)
 			e.say(Event{Kind: a.Kind, Worker: a.Worker, Shard: a.Shard, Position: a.Position, Err: a.Err})
 		case lease.Done:
 			l.closed, l.err = true, a.Err

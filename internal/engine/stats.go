@@ -19,7 +19,7 @@ type Stats struct {
 	Shards    []ShardStats
 }
 
-// ShardStats is where a held shard stands.
+// ShardStats is where a shard stands that this worker has.
 type ShardStats struct {
 	Shard    string
 	Token    int64
@@ -40,7 +40,6 @@ type ShardStats struct {
 // Stats returns where the worker stands now.
 func (e *Engine) Stats() Stats {
 	open := e.open()
-	slices.SortFunc(open, func(a, b *grant) int { return strings.Compare(a.shard, b.shard) })
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := Stats{Worker: e.id, Suspended: e.proof.member() && !e.proof.Open(), StoreErr: e.store.err}
@@ -53,18 +52,28 @@ func (e *Engine) Stats() Stats {
 			Why: g.why(lane),
 		})
 	}
+	for _, halted := range e.halted {
+		s.Shards = append(s.Shards, halted)
+	}
+	slices.SortFunc(s.Shards, func(a, b ShardStats) int { return strings.Compare(a.Shard, b.Shard) })
 	return s
 }
 
-// noteHold remembers which shards are on hold.
-func (e *Engine) noteHold(r lease.Report) {
+// note remembers which shards are on hold, and which stand still for good. These are no longer open, but people look for
+// them here; a hold, or a new epoch, ends it.
+func (e *Engine) note(r lease.Report) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch r.Kind {
 	case lease.OnHold:
 		e.holds[r.Shard] = r.Err
+		delete(e.halted, r.Shard)
 	case lease.HoldEnded:
 		delete(e.holds, r.Shard)
+	case lease.InvariantBroken:
+		e.halted[r.Shard] = ShardStats{Shard: r.Shard, Position: r.Position, Why: r.Err.Error()}
+	case lease.Took:
+		delete(e.halted, r.Shard)
 	}
 }
 

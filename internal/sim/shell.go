@@ -47,6 +47,9 @@ func (p *process) do(m *lease.Member, action lease.Action) {
 	case lease.WriteItem:
 		p.write(m, p.fateOf(a.Write))
 	case lease.Report:
+		if broken, ok := errors.AsType[*lease.InvariantError](a.Err); ok {
+			w.violate(broken.Invariant, a.Shard, p.id, "its own check: %s", broken.Detail)
+		}
 		if a.Kind == lease.ShardTrimmed && w.opt.Bug != SilentGap {
 			if sh := w.stream.byID[a.Shard]; sh != nil {
 				w.check.told(sh, sh.horizon)
