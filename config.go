@@ -36,6 +36,10 @@ type Config struct {
 	// leat local. Empty is AWS. The default Store is there, too: leat local serves both.
 	Endpoint string
 
+	// Format is how records are fetched. The zero value is FormatAuto: CBOR, which costs about half of JSON, and JSON where the
+	// server does not speak it, told at Info once. A forced one is for proxies and servers that misbehave with the other.
+	Format Format
+
 	// Store keeps leases and checkpoints. Nil is the DynamoDB table "leat" of the same account and region, by AWS and
 	// Endpoint; Run creates it, billed on demand, if it is absent. For another table, or other properties of
 	// it, see package store/dynamo. store/file serves the workers of one machine, store/memory those of one
@@ -195,6 +199,9 @@ func (c Config) Validate() error {
 		fault("Order", "%v: a ShardHandler gets its shard in order: use PerShard", c.Order)
 	}
 	c.Retry.valid(c, fault)
+	if err := c.Format.valid(); err != nil {
+		fault("Format", "%v", err)
+	}
 	if err := c.Order.valid(); err != nil {
 		fault("Order", "%v", err)
 	}

@@ -103,6 +103,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"FailoverTime", func(c *Config) { c.FailoverTime = 999 * time.Millisecond }},
 		{"HandlerTimeout", func(c *Config) { c.HandlerTimeout = -1 }},
 		{"DrainTimeout", func(c *Config) { c.DrainTimeout = -1 }},
+		{"Format", func(c *Config) { c.Format = -1 }},
 	} {
 		cfg := valid()
 		c.change(&cfg)
@@ -118,7 +119,7 @@ func TestValidateRefuses(t *testing.T) {
 
 func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 	err := Config{
-		Worker: "/", Order: PerKey(0), MaxInFlight: -1, Start: lease.ShardEnd(), OnTrimmed: -1, MaxShards: -1, MaxBuffered: 1, CheckpointInterval: 1,
+		Worker: "/", Order: PerKey(0), Format: 3, MaxInFlight: -1, Start: lease.ShardEnd(), OnTrimmed: -1, MaxShards: -1, MaxBuffered: 1, CheckpointInterval: 1,
 		PollInterval: 1, FailoverTime: 1, HandlerTimeout: -1, DrainTimeout: -1,
 	}.Validate()
 	var fields []string
@@ -126,7 +127,7 @@ func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 		field, _, _ := strings.Cut(line, ":")
 		fields = append(fields, field)
 	}
-	const want = "Group Stream Worker Handler Order MaxInFlight Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
+	const want = "Group Stream Worker Handler Format Order MaxInFlight Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("faults of\n%s, want\n%s", got, want)
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/leatstream/leat/internal/wire"
 )
 
-// connect returns a Kinesis client whose answers are paid for out of the byte budget before they are read, in CBOR where
-// the server speaks it. Otherwise inJSON, which may be nil, is told why, once.
-func connect(ctx context.Context, given *aws.Config, endpoint string, inJSON func(reason string)) (*kinesis.Client, error) {
+// connect returns a Kinesis client whose answers are paid for out of the byte budget before they are read. With FormatAuto
+// inJSON, which may be nil, is told why they are not in CBOR, once.
+func connect(ctx context.Context, given *aws.Config, endpoint string, format Format, inJSON func(reason string)) (*kinesis.Client, error) {
 	var cfg aws.Config
 	if given != nil {
 		cfg = given.Copy()
@@ -38,7 +38,7 @@ func connect(ctx context.Context, given *aws.Config, endpoint string, inJSON fun
 	}
 	return kinesis.NewFromConfig(cfg, func(o *kinesis.Options) {
 		o.HTTPClient = fetch.MeteredHTTP(inner)
-		o.Protocol = wire.New(o.Protocol, wire.Auto, inJSON)
+		o.Protocol = wire.New(o.Protocol, format.wire(), inJSON)
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
 		}

@@ -150,7 +150,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // open does what can fail at the start: it finds the stream and opens the store.
 func (c *Consumer) open(ctx context.Context) (fetch.API, fetch.StreamInfo, error) {
-	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint, func(reason string) {
+	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint, c.cfg.Format, func(reason string) {
 		c.cfg.Logger.Info("leat: records are read as JSON", "stream", c.cfg.Stream, "reason", reason)
 	})
 	if err != nil {

@@ -79,7 +79,7 @@ func fullMember() *Member {
 		listed:     map[string]Shard{"x": shard}, roots: map[string]Shard{"x": shard},
 		wantRoots: &ListShards{At: TrimHorizon()}, listAsked: &ListShards{All: true, At: TrimHorizon()},
 		suspects: map[string]bool{"y": true}, wants: []string{"s/x"},
-		held: map[string]*holding{"x": {item: item(key), token: 1, acked: Position{kind: kindSequence, seq: "1", sub: 2, at: 3}, children: []Shard{shard}, heir: "b"}},
+		held:   map[string]*holding{"x": {item: item(key), token: 1, acked: Position{kind: kindSequence, seq: "1", sub: 2, at: 3}, children: []Shard{shard}, heir: "b"}},
 		halted: map[string]bool{"h": true},
 	}
 	next := int64(0)

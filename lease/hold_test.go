@@ -221,3 +221,38 @@ func TestSeekOfChildLeavesParentsPast(t *testing.T) {
 		t.Errorf("open %v, leases %v; want the child from its horizon, and nothing else", a.open, g.leases())
 	}
 }
+
+// No worker is alive that would free the lease of one that is gone; a tool does it, and is refused while the owner may be at work.
+func TestFree(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	key := lease.LeaseKey("orders", "shard-0")
+	members := func() []lease.Item {
+		items, err := g.store.Members(t.Context(), "g", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return items
+	}
+	if w, err := lease.Free(g.item(key), members()); err == nil {
+		t.Errorf("its owner lives, and the lease is freed: %+v", w)
+	}
+	if w, err := lease.Free(g.item(lease.WorkerKey("a")), members()); err == nil {
+		t.Errorf("a worker is freed: %+v", w)
+	}
+	fence := g.item(lease.WorkerKey("a"))
+	was := fence.Counter
+	fence.Worker.State = lease.Fenced
+	fence.Counter++
+	g.tool(lease.Write{Op: lease.Update, Item: fence, Counter: was}, nil)
+	g.tool(lease.Free(g.item(key), members()))
+	if owner := g.lease("shard-0").Owner; owner != "" {
+		t.Errorf("still %q's", owner)
+	}
+	g.pass(time.Minute)
+	if !a.done {
+		t.Error("the owner goes on")
+	}
+}

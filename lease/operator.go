@@ -3,7 +3,7 @@ package lease
 import "fmt"
 
 // What a tool of operators writes. All else is the workers' own; a tool that wants a change of a shard puts it on
-// hold, tells the workers so (Announce), waits until the lease is free, changes it, and removes the hold. Each
+// hold, tells the workers so (Announce), waits until the lease is free (or sees to it: Free), changes it, and removes the hold. Each
 // step is one compare-and-swap that may be repeated after a lost answer (Write.Landed). A tool that is not
 // done before its own count of Hold.For is over puts a new hold, or gives up.
 
@@ -17,6 +17,25 @@ func PutHold(stands Item, h Hold) Write {
 // Announce returns the write that makes every worker read the leases now: to the control item as it
 // stands. If it conflicts, read the item again and repeat. Without it workers look once a minute.
 func Announce(control Item) Write { return update(control, control) }
+
+// Free returns the write that frees a lease whose owner is out for good: fenced, left, or without an item. While a worker
+// lives, it does so itself for a lease on hold; a tool needs this when none does. members is the whole group, from
+// a consistent read that began after stands was read (Store.Members): an owner who joined in between would be missing.
+//
+// It is an error if the owner may still be at work: it was not fenced and has not left.
+func Free(stands Item, members []Item) (Write, error) {
+	if stands.Key.Kind != KindLease {
+		return Write{}, fmt.Errorf("freeing %s: it is no lease", stands.Key)
+	}
+	for _, item := range members {
+		if owner := stands.Lease.Owner; item.Key == WorkerKey(owner) && (item.Worker.State == Alive || item.Worker.State == Leaving) {
+			return Write{}, fmt.Errorf("freeing %s: worker %s has it and was not fenced: put the lease on hold, or wait until others have fenced the worker", stands.Key, owner)
+		}
+	}
+	free := stands
+	free.Lease.Owner = ""
+	return update(stands, free), nil
+}
 
 // Seek returns the write that moves the checkpoint of a free lease, on which the caller has the hold with this
 // id: whoever takes the lease next goes on behind the position, be it before or after the old one. That

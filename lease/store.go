@@ -145,7 +145,8 @@ var ErrNotFound = errors.New("item not found")
 // while a worker runs.
 var ErrStoreGone = errors.New("lease store not found")
 
-// ConflictError says that the condition of a Write did not hold. Nothing was written.
+// ConflictError says that the condition of a Write did not hold: this attempt wrote nothing. An earlier attempt at the same
+// Write, whose answer was lost, may have: see Write.Landed.
 type ConflictError struct {
 	Item  Item // as it stands
 	Found bool // false: the item is absent
