@@ -1,17 +1,19 @@
 package local_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
+	"github.com/fxamacker/cbor/v2"
 
 	"github.com/leatstream/leat/local"
 )
@@ -19,36 +21,48 @@ import (
 // BenchmarkGetRecordsLoopback serves the same 10,000 records over TCP to a
 // reader that throws them away. B/op and MiB/s are of payload: data only.
 func BenchmarkGetRecordsLoopback(b *testing.B) {
-	for _, size := range []int{1024, 128} {
-		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
-			server := local.New(local.Config{Unlimited: true})
-			records := fill(b, server, size)
-			iterator := horizonOf(b, server)
-			endpoint := serve(b, server)
-			question := fmt.Sprintf(`{"ShardIterator":%q}`, iterator)
-
-			b.SetBytes(int64(records * size))
-			for b.Loop() {
-				r, err := http.NewRequest(http.MethodPost, endpoint, strings.NewReader(question))
-				if err != nil {
-					b.Fatal(err)
-				}
-				r.Header.Set("Content-Type", "application/x-amz-json-1.1")
-				r.Header.Set("X-Amz-Target", "Kinesis_20131202.GetRecords")
-				answer, err := http.DefaultClient.Do(r)
-				if err != nil {
-					b.Fatal(err)
-				}
-				n, err := io.Copy(io.Discard, answer.Body)
-				answer.Body.Close()
-				if err != nil || answer.StatusCode != http.StatusOK || n < int64(records*size) {
-					b.Fatal(answer.Status, n, err)
-				}
-			}
-			payload := float64(b.N) * float64(records*size)
-			b.ReportMetric(payload/(1<<20)/b.Elapsed().Seconds(), "payload-MiB/s")
-		})
+	for _, format := range []string{"json", "cbor"} {
+		for _, size := range []int{1024, 128} {
+			b.Run(fmt.Sprintf("%s/%dB", format, size), func(b *testing.B) { getRecordsLoopback(b, format, size) })
+		}
 	}
+}
+
+// getRecordsLoopback asks the same question again and again.
+func getRecordsLoopback(b *testing.B, format string, size int) {
+	server := local.New(local.Config{Unlimited: true})
+	records := fill(b, server, size)
+	question := map[string]string{"ShardIterator": horizonOf(b, server)}
+	marshal := json.Marshal
+	if format == "cbor" {
+		marshal = cbor.Marshal
+	}
+	body, err := marshal(question)
+	if err != nil {
+		b.Fatal(err)
+	}
+	endpoint := serve(b, server)
+
+	b.SetBytes(int64(records * size))
+	for b.Loop() {
+		r, err := http.NewRequest(http.MethodPost, endpoint, bytes.NewReader(body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-amz-"+format+"-1.1")
+		r.Header.Set("X-Amz-Target", "Kinesis_20131202.GetRecords")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK || n < int64(records*size) {
+			b.Fatal(answer.Status, n, err)
+		}
+	}
+	payload := float64(b.N) * float64(records*size)
+	b.ReportMetric(payload/(1<<20)/b.Elapsed().Seconds(), "payload-MiB/s")
 }
 
 // fill makes a stream whose only shard holds as many records of a size as one

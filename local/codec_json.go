@@ -22,6 +22,7 @@ type codec interface {
 // codecs are the protocols spoken, by content type.
 var codecs = map[string]codec{
 	jsonType:           jsonCodec{},
+	cborType:           cborCodec{},
 	"application/json": jsonCodec{},
 }
 

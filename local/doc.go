@@ -17,9 +17,10 @@
 // split, merge and are forgotten after the retention; iterators and page tokens
 // expire; read and write quotas hold per shard, including the debt after a
 // 10 MiB answer; errors carry the service's types, HTTP status and, where it is
-// known, its wording. Everything is measured on Config.Now. The tests make the
-// same calls to another emulator, npm's kinesis-local, and list each difference
-// with its reason.
+// known, its wording. All of it is spoken in JSON, as most AWS SDKs do, and in
+// CBOR, as the Java SDK does. Everything is measured on Config.Now. The tests
+// make the same calls to another emulator, npm's kinesis-local, and list each
+// difference with its reason.
 //
 // The operations: CreateStream, DeleteStream, DescribeStream,
 // DescribeStreamSummary, DescribeLimits, ListStreams, ListShards; PutRecord,
@@ -40,6 +41,6 @@
 //
 // There is no authentication, no encryption and no enhanced fan-out. Control-plane
 // call rates (such as five CreateStream a second) are not limited, but for
-// UpdateShardCount's ten a day. Only JSON is spoken. Operations that are missing
-// answer UnknownOperationException.
+// UpdateShardCount's ten a day. Operations that are missing answer
+// UnknownOperationException.
 package local

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -54,13 +55,13 @@ func (b *buffer) free() { buffers.Put(b) }
 // reply answers one request. Its error is that of ctx, or errDropped; all others
 // are answers. The caller frees the body.
 func (s *Server) reply(ctx context.Context, header http.Header, body []byte) (reply, error) {
-	r := reply{status: http.StatusOK, header: make(http.Header, 5), body: newBuffer()}
+	r := reply{status: http.StatusOK, header: make(http.Header, 6), body: newBuffer()}
 	var format codec = jsonCodec{}
 	err := func() error {
 		media, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
 		spoken, ok := codecs[media]
 		if !ok {
-			return failure("UnknownOperationException", "Content type %q is not spoken here; use %s.", media, jsonType)
+			return failure("UnknownOperationException", "Content type %q is not spoken here; use %s or %s.", media, jsonType, cborType)
 		}
 		format = spoken
 		r.header.Set("Content-Type", media)
@@ -85,6 +86,7 @@ func (s *Server) reply(ctx context.Context, header http.Header, body []byte) (re
 	}
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", s.requests.Add(1), s.now().UnixMilli())
 	r.header.Set("X-Amzn-Requestid", id)
+	r.header.Set("X-Amz-Id-2", base64.StdEncoding.EncodeToString([]byte(id)))
 	// The answer's time is the server's: clients take it for their point LATEST.
 	r.header.Set("Date", s.now().UTC().Format(http.TimeFormat))
 	r.header.Set("Content-Length", strconv.Itoa(len(r.body.bytes)))

@@ -89,7 +89,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 		{"GetRecords", amz, `{"ShardIterator":7}`, 400, `{"__type":"SerializationException","message":"*`},
 		{"GetRecords", amz, `{"ShardIterator`, 400, `{"__type":"SerializationException","message":"*`},
 		{"GetGroceries", amz, `{}`, 400, `{"__type":"UnknownOperationException","message":"*`},
-		{"ListStreams", "application/x-amz-cbor-1.1", ``, 400, `{"__type":"UnknownOperationException","message":"*`},
+		{"ListStreams", "application/x-amz-cbor-2.0", ``, 400, `{"__type":"UnknownOperationException","message":"*`},
 	} {
 		r := httptest.NewRequest("POST", "/", strings.NewReader(c.body))
 		r.Header.Set("Content-Type", c.media)
@@ -105,7 +105,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 			t.Errorf("%s %s:\n got %d %s\nwant %d %s", c.operation, c.body, w.Code, got, c.status, c.answer)
 		}
 		h := w.Result().Header
-		if h.Get("Date") != "Sat, 21 Nov 2026 10:00:00 GMT" || h.Get("X-Amzn-Requestid") == "" ||
+		if h.Get("Date") != "Sat, 21 Nov 2026 10:00:00 GMT" || h.Get("X-Amzn-Requestid") == "" || h.Get("X-Amz-Id-2") == "" ||
 			h.Get("Content-Length") != strconv.Itoa(w.Body.Len()) || h.Get("Content-Type") != amz {
 			t.Errorf("%s: headers %v", c.operation, h)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/leatstream/leat/internal/dispatch"
 	"github.com/leatstream/leat/internal/fetch"
 	"github.com/leatstream/leat/internal/record"
+	"github.com/leatstream/leat/internal/wire"
 	"github.com/leatstream/leat/lease"
 	"github.com/leatstream/leat/local"
 )
@@ -118,6 +119,7 @@ func TestBudgetBoundsReaders(t *testing.T) {
 		server := local.New(local.Config{})
 		client := kinesis.NewFromConfig(server.AWSConfig(), func(o *kinesis.Options) {
 			o.HTTPClient = fetch.MeteredHTTP(server.HTTPClient())
+			o.Protocol = wire.New(o.Protocol, wire.Auto, nil)
 		})
 		name := aws.String("orders")
 		if _, err := client.CreateStream(ctx, &kinesis.CreateStreamInput{StreamName: name, ShardCount: aws.Int32(shards)}); err != nil {

@@ -445,6 +445,7 @@ func TestLoopback(t *testing.T) {
 	defer server.Close()
 	client := kinesis.NewFromConfig(local.New(local.Config{}).AWSConfig(), func(o *kinesis.Options) {
 		o.HTTPClient = MeteredHTTP(nil)
+		o.Protocol = wire.New(o.Protocol, wire.Auto, nil)
 		o.BaseEndpoint = aws.String(server.URL)
 		o.Retryer = aws.NopRetryer{}
 	})

@@ -36,7 +36,7 @@ func newWorld(t *testing.T, config local.Config, shards int) *world {
 	w := &world{t: t, server: local.New(config), credit: &account{room: 64 << 20}, shards: shards}
 	w.client = kinesis.NewFromConfig(w.server.AWSConfig(), func(o *kinesis.Options) {
 		o.HTTPClient = MeteredHTTP(w.server.HTTPClient())
-		o.Protocol = wire.New(o.Protocol, wire.JSON, nil) // what local speaks: no call is spent on finding out
+		o.Protocol = wire.New(o.Protocol, wire.Auto, func(reason string) { t.Errorf("CBOR was given up: %s", reason) })
 	})
 	_, err := w.client.CreateStream(t.Context(), &kinesis.CreateStreamInput{
 		StreamName: aws.String(streamName), ShardCount: aws.Int32(int32(shards)),

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
@@ -310,19 +311,36 @@ func (b broken) Do(*http.Request) (*http.Response, error) {
 		Body: io.NopCloser(bytes.NewReader(b.start))}, nil
 }
 
-// TestFallBackWithLocal: whether the embedded server speaks CBOR or not, the second call at the latest works.
-func TestFallBackWithLocal(t *testing.T) {
+// TestLocalSpeaksCBOR: the embedded server does, in records and in errors. Its encoder shares nothing with the decoder here.
+func TestLocalSpeaksCBOR(t *testing.T) {
 	srv := local.New(local.Config{})
 	c := newClient(srv.HTTPClient(), Auto)
-	if _, err := c.CreateStream(t.Context(), &kinesis.CreateStreamInput{StreamName: aws.String("orders"), ShardCount: aws.Int32(1)}); err != nil {
+	orders := aws.String("orders")
+	if _, err := c.CreateStream(t.Context(), &kinesis.CreateStreamInput{StreamName: orders, ShardCount: aws.Int32(1)}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := c.get(t)
-	if errors.Is(err, ErrNoCBOR) {
-		_, _, err = c.get(t) // once it speaks CBOR, there is no second call
+	put, err := c.PutRecord(t.Context(), &kinesis.PutRecordInput{StreamName: orders, PartitionKey: aws.String("k"), Data: []byte("tea")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := c.GetShardIterator(t.Context(), &kinesis.GetShardIteratorInput{
+		StreamName: orders, ShardId: put.ShardId, ShardIteratorType: types.ShardIteratorTypeTrimHorizon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(Batch)
+	if _, err := c.GetRecords(WithBatch(t.Context(), b), &kinesis.GetRecordsInput{ShardIterator: at.ShardIterator}); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.Records) != 1 || string(b.Records[0].Data) != "tea" || b.Records[0].SequenceNumber != *put.SequenceNumber ||
+		time.Since(b.Records[0].ArrivalTime) > time.Hour {
+		t.Errorf("got %+v", b.Records)
 	}
 	var bad *types.InvalidArgumentException
-	if !errors.As(err, &bad) && !errors.As(err, new(*types.ExpiredIteratorException)) {
-		t.Errorf("%v, told %q", err, c.told)
+	if _, _, err := c.get(t); !errors.As(err, &bad) {
+		t.Errorf("a bad iterator: %v", err)
+	}
+	if c.protocol.Format() != CBOR || len(c.told) != 0 {
+		t.Errorf("CBOR was given up: %q", c.told)
 	}
 }

@@ -1,6 +1,7 @@
 // Uses a Kinesis-compatible server through the AWS SDK for JavaScript, and prints what it saw as JSON.
 // Usage: node kinesis.mjs ENDPOINT
 import * as kinesis from "@aws-sdk/client-kinesis";
+import { cbor, dateToTag } from "@smithy/core/cbor";
 
 const endpoint = process.argv[2];
 const client = new kinesis.KinesisClient({
@@ -91,6 +92,25 @@ for (const kind of ["throttle", "error", "expireIterator"]) {
   await fetch(endpoint + "/_leat/faults", { method: "POST", body: JSON.stringify({ rules }) });
   seen.failures[kind] = await failure("GetRecords", { ShardIterator });
 }
+
+// inCBOR makes a call as the Java SDK does. The JavaScript SDK has no such protocol for Kinesis, but its CBOR reads the answer.
+async function inCBOR(operation, input) {
+  const type = "application/x-amz-cbor-1.1";
+  const headers = { "content-type": type, "x-amz-target": "Kinesis_20131202." + operation };
+  const answer = await fetch(endpoint, { method: "POST", headers, body: cbor.serialize(input) });
+  if (answer.headers.get("content-type") !== type) throw new Error(operation + " was not answered in CBOR");
+  return { status: answer.status, ...cbor.deserialize(new Uint8Array(await answer.arrayBuffer())) };
+}
+const at = await inCBOR("GetShardIterator", { StreamName, ShardId: parent, ShardIteratorType: "AT_TIMESTAMP", Timestamp: dateToTag(before) });
+const { Records, MillisBehindLatest, NextShardIterator } = await inCBOR("GetRecords", { ShardIterator: at.ShardIterator, Limit: 2 });
+const arrived = Records[0].ApproximateArrivalTimestamp; // the tag of seconds, in milliseconds
+seen.inCBOR = [
+  Records.map((r) => Buffer.from(r.Data).toString()),
+  Number(arrived.tag) === 1 && arrived.value >= +before && arrived.value <= Date.now(),
+  MillisBehindLatest > 0,
+  typeof NextShardIterator,
+  await inCBOR("GetRecords", { ShardIterator: "nonsense" }),
+];
 await call("DeleteStream", { StreamName });
 seen.streams = (await call("ListStreams", {})).StreamNames;
 client.destroy();
