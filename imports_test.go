@@ -37,8 +37,8 @@ var mayImport = map[string]struct {
 	"internal/sim":      {of: []string{"lease", "internal/dispatch"}},
 	"internal/explore":  {of: []string{"lease"}},
 	"internal/mutants":  {},
-	"local/dynamodb":    {of: []string{"sdk"}},
-	"local":             {of: []string{"local/dynamodb", "sdk"}},
+	"local/dynamodb":    {of: []string{"local/internal/ondemand", "sdk"}},
+	"local":             {of: []string{"local/dynamodb", "local/internal/ondemand", "local/internal/strict", "sdk"}},
 	"internal/node":     {},
 	"":                  {of: []string{"lease", "store/dynamo", "internal/record", "internal/kpl", "internal/wire", "internal/fetch", "internal/dispatch", "internal/engine", "sdk"}},
 	"deadletter":        {of: []string{"", "sdk"}},
@@ -48,6 +48,9 @@ var mayImport = map[string]struct {
 	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/demo", "cmd/leat/internal/screen", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"}},
 	"cmd/leat/internal/screen": {of: []string{"internal/demo", "charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
 		"github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term"}},
+
+	"local/internal/ondemand": {of: []string{"local/internal/strict"}},
+	"local/internal/strict":   {},
 }
 
 // linkedOnlyTo are the packages whose users must get nothing into their binaries but the standard
