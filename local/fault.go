@@ -1,10 +1,10 @@
 package local
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"strings"
 	"time"
+
+	"github.com/leatstream/leat/local/internal/ondemand"
 )
 
 // FaultKind is what a Fault does to a call.
@@ -120,7 +120,7 @@ func (s *Server) fate(operation string, request any) fate {
 		if fault.Op != "" && fault.Op != operation || fault.Shard != "" && fault.Shard != shard ||
 			fault.Kind == ExpireIterator && operation != "GetRecords" ||
 			fault.Count > 0 && f.affected[i] >= fault.Count ||
-			f.chance(i, call) >= fault.Share {
+			ondemand.Chance(f.seed, i, call, f.calls[call]) >= fault.Share {
 			continue
 		}
 		f.affected[i]++
@@ -143,23 +143,6 @@ func (s *Server) fate(operation string, request any) fate {
 		break
 	}
 	return result
-}
-
-// chance is a number in [0,1) for a fault and the present count of a call.
-func (f *faults) chance(fault int, call string) float64 {
-	var b []byte
-	b = binary.LittleEndian.AppendUint64(b, f.seed)
-	b = binary.LittleEndian.AppendUint64(b, uint64(fault))
-	b = binary.LittleEndian.AppendUint64(b, f.calls[call])
-	h := fnv.New64a()
-	h.Write(append(b, call...))
-	// FNV's high bits hardly depend on its last bytes: mix them (the finalizer of
-	// SplitMix64).
-	x := h.Sum64()
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	x ^= x >> 31
-	return float64(x>>11) / (1 << 53)
 }
 
 func throttling(operation string) error {

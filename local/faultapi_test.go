@@ -60,6 +60,12 @@ func TestFaultsOverHTTP(t *testing.T) {
 		}
 	}
 	expect("GET", "", none) // a refusal changes nothing
+	answer := httptest.NewRecorder()
+	f.server.ServeHTTP(answer, httptest.NewRequest("POST", "/_leat/dynamodb/faults", strings.NewReader(`{"rules":[{"kind":"stale","delay":"2s"}]}`)))
+	if answer.Code != http.StatusOK {
+		t.Errorf("DynamoDB's faults: %d %s", answer.Code, answer.Body)
+	}
+	expect("GET", "", none) // they are others
 	if status, _ := f.faults("PUT", rules); status != http.StatusMethodNotAllowed {
 		t.Errorf("PUT: %d", status)
 	}

@@ -134,13 +134,14 @@ func forDynamoDB(r *http.Request) bool {
 // {"seed": 1, "rules": [{"kind": "delay", "op": "GetRecords", "share": 0.5, "delay":
 // "200ms"}]}; a rule's members are those of [Fault], share is 1 if it is absent. An answer that a fault drops
 // ends in panic(http.ErrAbortHandler), which is how a handler breaks its
-// connection.
+// connection. Faults and tables of DynamoDB are under /_leat/dynamodb, see
+// [dynamodb.Server.ServeHTTP].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == faultsPath {
 		s.serveFaults(w, r)
 		return
 	}
-	if forDynamoDB(r) {
+	if forDynamoDB(r) || strings.HasPrefix(r.URL.Path, dynamodb.ControlPath) {
 		s.tables.ServeHTTP(w, r)
 		return
 	}

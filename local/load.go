@@ -10,6 +10,8 @@ import (
 	"io"
 	"time"
 	"unicode/utf8"
+
+	"github.com/leatstream/leat/local/internal/strict"
 )
 
 // maxLoadLine bounds a line that Load reads: the largest record, with each byte of its data escaped as
@@ -89,13 +91,13 @@ func (s *Server) loadLine(line []byte) error {
 	}
 	var l loaded
 	if err := json.Unmarshal(line, &l); err != nil {
-		return jsonProblem(err)
+		return strict.Problem(err)
 	}
 	if l.PartitionKey != nil || l.Data != nil || l.DataBase64 != nil {
 		return s.loadRecord(&l)
 	}
 	var d declared
-	if err := decodeStrictly(line, &d); err != nil {
+	if err := strict.Decode(line, &d); err != nil {
 		return err
 	}
 	s.mu.Lock()

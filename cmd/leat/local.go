@@ -29,8 +29,9 @@ func (p *program) local() *cobra.Command {
 		Long: `Serve a Kinesis-compatible server on a port until interrupted. Streams and
 records live in memory and are gone when it ends. It has the limits of the
 service (per shard: 1 MiB and 1,000 records a second in, 2 MiB and 5 calls a
-second out), and no access control: anybody who reaches the port may do anything.
-It also serves as much of DynamoDB as leat keeps leases in.
+second out; --unlimited lifts them), and no access control: anybody who reaches
+the port may do anything. It speaks JSON and CBOR. It also serves as much of
+DynamoDB as leat keeps leases in.
 
 --load fills it first, from a file of JSON objects, one a line: the output of
 leat tail as it is. A line with partitionKey is a record; data (or dataBase64) is
@@ -49,14 +50,25 @@ Calls go wrong on demand: POST rules to /_leat/faults, GET shows them, DELETE
 clears them. A rule has a kind (throttle, error, delay, dropAnswer,
 expireIterator) and, optionally, op (an operation), shard, share (of the calls,
 0 to 1; default 1), count (at most so many calls) and delay (such as 200ms). The
-same seed chooses the same calls.`,
+same seed chooses the same calls.
+
+DynamoDB has rules of its own, at /_leat/dynamodb/faults, without shards. Their
+kinds: throttle, error, deny, delay, dropRequest, dropAnswer, late (the connection
+breaks, and the call is carried out a delay later), hang (until the client gives
+up), stale (a read sees what was there a delay ago), noItem (a failed condition
+does not tell the item). A POST to /_leat/dynamodb/tables/NAME/backup keeps a copy
+of a table, to .../lose takes the table away, to .../restore puts it back as the
+copy has it.`,
 		Example: `  leat local
   leat local --stream orders:4 --stream clicks:1
   leat local --port 0                  # any free port
   leat tail orders --from -1h --to now > orders.ndjson
   leat local --stream orders:4 --load orders.ndjson
   curl http://127.0.0.1:4567/_leat/faults \
-    -d '{"seed": 1, "rules": [{"kind": "throttle", "op": "PutRecords", "share": 0.2}]}'`,
+    -d '{"seed": 1, "rules": [{"kind": "throttle", "op": "PutRecords", "share": 0.2}]}'
+  curl http://127.0.0.1:4567/_leat/dynamodb/faults \
+    -d '{"rules": [{"kind": "stale", "op": "Query", "delay": "3s"}]}'
+  curl -X POST http://127.0.0.1:4567/_leat/dynamodb/tables/leat/lose`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !isLoopback(host) && !allowRemote {

@@ -19,7 +19,8 @@
 // UpdateContinuousBackups, DescribeContinuousBackups; PutItem, UpdateItem, GetItem, DeleteItem, Query, Scan.
 //
 // Faults (see [Fault]) make a share of the calls slow, throttled, broken, unanswered, late or stale, repeatably from
-// a seed. [Server.Backup] and [Server.Restore] put a table back as it was once, with a new TableId.
+// a seed, or make it leave out what a failed condition should tell. [Server.Backup] and [Server.Restore] put a table back as it
+// was once, with a new TableId. All of that can be done over HTTP, too (see [Server.ServeHTTP]).
 //
 // # What is not
 //

@@ -1,11 +1,11 @@
 package dynamodb
 
 import (
-	"encoding/binary"
-	"hash/fnv"
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/leatstream/leat/local/internal/ondemand"
 )
 
 // FaultKind is what a Fault does to a call.
@@ -40,6 +40,10 @@ const (
 	// Stale lets a read that is not consistent see the table as it was Fault.Delay ago, but not as it was before
 	// the fault was set. It does nothing to other calls, and may be followed by another fault.
 	Stale
+
+	// NoItem lets a write whose condition does not hold answer without the item as it stands, although
+	// ReturnValuesOnConditionCheckFailure asks for it. It may be followed by another fault.
+	NoItem
 )
 
 // Fault makes a share of the calls go wrong.
@@ -91,6 +95,7 @@ func (f *faults) oldest() (longest time.Duration) {
 // fate is what the faults do to one call.
 type fate struct {
 	delay, stale time.Duration
+	noItem       bool
 	kind         FaultKind // of the fault that ends the matter, if any
 	err          error     // the answer instead of the call's
 	late         time.Duration
@@ -106,7 +111,7 @@ func (s *Server) fate(operation string) (result fate) {
 	f.calls[operation]++
 	for i, fault := range f.list {
 		if fault.Op != "" && fault.Op != operation || fault.Count > 0 && f.affected[i] >= fault.Count ||
-			f.chance(i, operation) >= fault.Share {
+			ondemand.Chance(f.seed, i, operation, f.calls[operation]) >= fault.Share {
 			continue
 		}
 		f.affected[i]++
@@ -116,6 +121,9 @@ func (s *Server) fate(operation string) (result fate) {
 			continue
 		case Stale:
 			result.stale = fault.Delay
+			continue
+		case NoItem:
+			result.noItem = true
 			continue
 		case Throttle:
 			result.err = throttled(operation)
@@ -142,20 +150,4 @@ func throttled(operation string) error {
 		return failure("ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. (A fault on demand.)")
 	}
 	return &apiError{kind: "com.amazon.coral.availability#ThrottlingException", message: "Rate of requests exceeds the allowed throughput. (A fault on demand.)", status: http.StatusBadRequest}
-}
-
-// chance is a number in [0,1) for a fault and the present count of calls of an operation.
-func (f *faults) chance(fault int, operation string) float64 {
-	var b []byte
-	b = binary.LittleEndian.AppendUint64(b, f.seed)
-	b = binary.LittleEndian.AppendUint64(b, uint64(fault))
-	b = binary.LittleEndian.AppendUint64(b, f.calls[operation])
-	h := fnv.New64a()
-	h.Write(append(b, operation...))
-	// FNV's high bits hardly depend on its last bytes: mix them (the finalizer of SplitMix64).
-	x := h.Sum64()
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	x ^= x >> 31
-	return float64(x>>11) / (1 << 53)
 }

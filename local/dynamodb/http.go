@@ -94,13 +94,13 @@ func (s *Server) call(ctx context.Context, target string, body []byte) (any, err
 	case DropRequest:
 		return nil, errDropped
 	case Late:
-		time.AfterFunc(fate.late, func() { s.run(name, request, 0) })
+		time.AfterFunc(fate.late, func() { s.run(name, request, fate) })
 		return nil, errDropped
 	}
 	if fate.err != nil {
 		return nil, fate.err
 	}
-	answer, err := s.run(name, request, fate.stale)
+	answer, err := s.run(name, request, fate)
 	if fate.kind == DropAnswer {
 		return nil, errDropped
 	}
@@ -109,7 +109,17 @@ func (s *Server) call(ctx context.Context, target string, body []byte) (any, err
 
 // ServeHTTP answers one call of the DynamoDB API. An answer that a fault drops ends in
 // panic(http.ErrAbortHandler), which is how a handler breaks its connection.
+//
+// Under ControlPath it takes what tests do to it. At faults it shows (GET), replaces (POST) and clears (DELETE) the faults, see
+// SetFaults, as JSON: {"seed": 1, "rules": [{"kind": "stale", "op": "Query", "share": 0.5, "delay": "2s"}]}; a rule's members
+// are those of [Fault], share is 1 if it is absent. A POST to tables/NAME/backup keeps a copy of a table in the place of
+// the one before, to tables/NAME/lose takes the table away, and to tables/NAME/restore puts it back as the copy has it; each
+// answers {"table": NAME, "items": N}, or 404.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, ControlPath) {
+		s.controls.ServeHTTP(w, r)
+		return
+	}
 	// The body is read to its end before anything is answered: the AWS SDK for Go takes an early answer
 	// for a broken connection.
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))

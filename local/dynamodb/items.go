@@ -78,7 +78,7 @@ func (s *Server) write(c *call, w write) (any, error) {
 		c.used.Conditions++
 		c.used.Write += writeUnits(old, nil)
 		refused := conditionFailed()
-		if w.ReturnValuesOnConditionCheckFailure == "ALL_OLD" && !s.config.NoItemOnFailure {
+		if w.ReturnValuesOnConditionCheckFailure == "ALL_OLD" && !c.noItem {
 			refused.item = old
 		}
 		return nil, refused

@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"cmp"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,7 @@ type Config struct {
 	// service.
 	PageBytes int
 
-	// NoItemOnFailure makes the server ignore ReturnValuesOnConditionCheckFailure, as older emulators do.
+	// NoItemOnFailure makes the server ignore ReturnValuesOnConditionCheckFailure always, as older emulators do.
 	NoItemOnFailure bool
 }
 
@@ -48,6 +49,9 @@ type Server struct {
 	ids    int // numbers the TableIds
 	faults faults
 	usage  map[string]Usage
+	kept   map[string]Backup // by table: see control
+
+	controls http.Handler
 }
 
 // New returns a server without tables.
@@ -58,7 +62,9 @@ func New(config Config) *Server {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	return &Server{config: config, tables: map[string]*table{}, usage: map[string]Usage{}}
+	s := &Server{config: config, tables: map[string]*table{}, usage: map[string]Usage{}, kept: map[string]Backup{}}
+	s.controls = s.control()
+	return s
 }
 
 // Usage is what calls of one operation have cost, as the service bills it.
@@ -86,6 +92,8 @@ type call struct {
 	now  time.Time
 	asOf time.Time // when a read that is not consistent sees the table
 	used Usage
+
+	noItem bool // comes with a failed condition
 }
 
 // An operation is a plain function from a typed request to a typed answer. It runs with Server.mu held.
@@ -117,12 +125,12 @@ var operations = map[string]operation{
 	"UpdateItem":                op((*Server).updateItem),
 }
 
-// run carries out a decoded request, on what was there stale ago if it is a read that may be stale.
-func (s *Server) run(name string, request any, stale time.Duration) (any, error) {
+// run carries out a decoded request.
+func (s *Server) run(name string, request any, fate fate) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.Now()
-	c := &call{now: now, asOf: now.Add(-stale), used: Usage{Calls: 1}}
+	c := &call{now: now, asOf: now.Add(-fate.stale), used: Usage{Calls: 1}, noItem: fate.noItem || s.config.NoItemOnFailure}
 	answer, err := operations[name].run(s, c, request)
 	total := s.usage[name]
 	total.Calls += c.used.Calls
