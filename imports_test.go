@@ -45,7 +45,7 @@ var mayImport = map[string]struct {
 	"internal/chaos":    {of: []string{"", "lease", "local", "store/dynamo", "internal/node", "sdk"}},
 	"internal/demo":     {of: []string{"", "lease", "local", "store/file", "sdk"}},
 	"examples/smallest": {of: []string{""}},
-	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/demo", "cmd/leat/internal/screen", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"}},
+	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/fetch", "internal/kpl", "internal/demo", "cmd/leat/internal/screen", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"}},
 	"cmd/leat/internal/screen": {of: []string{"internal/demo", "charm.land/bubbletea/v2", "charm.land/lipgloss/v2",
 		"github.com/charmbracelet/x/ansi", "github.com/charmbracelet/x/term"}},
 

@@ -29,7 +29,7 @@
 //	         subSequenceNumber  number, only of records out of an aggregated one
 //	         explicitHashKey    string, only where it is known
 //	put:     stream             string
-//	         records, bytes     numbers: what was put; bytes of data without keys
+//	         records, bytes     numbers: what was put, with --aggregate lines; bytes of data without keys
 //	         retried            number: how often a record was sent again
 //	         seconds            number
 //	version: version, revision (if known), go, platform  strings

@@ -11,13 +11,16 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/leatstream/leat/internal/kpl"
 )
 
 // entry is a record to put.
 type entry struct {
 	line int // of the input, from 1
 	key  string
-	data []byte // never nil: the service wants data, if empty
+	data []byte      // never nil: the service wants data, if empty
+	hash kpl.HashKey // known if entries are aggregated
 }
 
 // size is what the service counts against its limits: data and partition key, in bytes.

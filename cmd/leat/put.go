@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"os"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leatstream/leat"
+	"github.com/leatstream/leat/internal/kpl"
 )
 
 // putFlags are the flags of leat put, as they were given.
@@ -26,7 +26,7 @@ type putFlags struct {
 	json                   bool
 	key, keyField, hashKey string
 	rate                   float64
-	unordered              bool
+	unordered, aggregate   bool
 	output                 outputFormat
 }
 
@@ -54,6 +54,15 @@ of one key. Few keys are slow, therefore: one record of each key per round trip.
 Without --key and --key-field every record has a random key, and no order.
 --unordered drops the order for speed.
 
+With --aggregate many lines become one record of the stream, in the format of the
+Amazon Kinesis Producer Library: a line costs little, and a shard takes more than
+1,000 of them a second. leat, and every KCL, takes such a record apart again.
+What is there when a request goes out is put together, by shard, up to 1 MiB;
+nothing waits for more, and a line that is alone becomes a plain record. A request
+holds one record of each shard, so the order of a key is kept, few keys are fast,
+and the summary's numbers are of lines. In a reshard a line can get into a shard
+that is not its key's; then it is put once more, into the right one.
+
 What the service refuses for a while (throttling, trouble) is sent again, with
 pauses, until nothing could be put for a minute. A request whose answer was lost
 is sent again, too: then its records may be in the stream twice.
@@ -65,7 +74,8 @@ The summary goes to stderr; with --output json to stdout:
 {"stream", "records", "bytes", "retried", "seconds"}, also after an error.`,
 		Example: `  seq 1000 | leat put orders
   leat put orders events.ndjson --json --key-field customer.id
-  tail -f access.log | leat put clicks --key web-1 --rate 100`,
+  tail -f access.log | leat put clicks --key web-1 --rate 100
+  leat put readings sensors.ndjson --json --key-field sensor --aggregate`,
 		Args: exactly("STREAM", "[FILE]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file := "-"
@@ -84,6 +94,7 @@ The summary goes to stderr; with --output json to stdout:
 	f.StringVar(&flags.hashKey, "hash-key", "", "explicit hash key of all records, a `NUMBER` from 0 to 2^128-1")
 	f.Float64Var(&flags.rate, "rate", 0, "put at most `N` records a second (default: no limit)")
 	f.BoolVar(&flags.unordered, "unordered", false, "do not keep the order of a key")
+	f.BoolVar(&flags.aggregate, "aggregate", false, "put many lines into one record, as the KPL does")
 	return cmd
 }
 
@@ -99,7 +110,7 @@ func (f *putFlags) check(stream string) error {
 	case f.rate < 0:
 		return usagef("--rate: %v is negative", f.rate)
 	}
-	if n, ok := new(big.Int).SetString(f.hashKey, 10); f.hashKey != "" && (!ok || n.Sign() < 0 || n.BitLen() > 128) {
+	if _, err := kpl.HashKeyOf("", f.hashKey); err != nil {
 		return usagef("--hash-key: %q is not a number from 0 to 2^128-1", f.hashKey)
 	}
 	return f.resolve()
@@ -134,6 +145,9 @@ func (p *program) runPut(ctx context.Context, stream, file string, flags *putFla
 	put := &putter{api: client, stream: stream, unordered: flags.unordered, rate: flags.rate}
 	if flags.hashKey != "" {
 		put.hashKey = &flags.hashKey
+	}
+	if flags.aggregate {
+		put.list = func(ctx context.Context) (*shardMap, error) { return mapShards(ctx, client, stream) }
 	}
 	err = put.run(ctx, in)
 	return p.summarise(putSummary{
@@ -183,7 +197,12 @@ func (p *program) summarise(s putSummary, format outputFormat, err error) error 
 }
 
 // run puts all of the input. What could be read before an error is put, then the error comes back.
-func (p *putter) run(ctx context.Context, in *input) error {
+func (p *putter) run(ctx context.Context, in *input) (err error) {
+	if p.list != nil {
+		if p.shards, err = p.list(ctx); err != nil {
+			return err
+		}
+	}
 	chunks, failed := in.start(ctx)
 	open := true
 	for open || len(p.pending) > 0 {
@@ -221,13 +240,17 @@ func (p *putter) run(ctx context.Context, in *input) error {
 	return <-failed
 }
 
-// chunkBytes bounds the lines that the reader of the input holds, but for one record.
-const chunkBytes = 1 << 20
+// chunkBytes bounds a chunk of lines that the reader of the input holds, but for one record; readAhead is how many
+// chunks are read while a request is under way.
+const (
+	chunkBytes = 1 << 20
+	readAhead  = 8
+)
 
 // start reads in the background, since a read of stdin cannot be interrupted. A chunk is the lines
 // that were there without waiting. The channel ends with the input; then its error follows, or nil.
 func (in *input) start(ctx context.Context) (<-chan []entry, <-chan error) {
-	chunks, failed := make(chan []entry), make(chan error, 1)
+	chunks, failed := make(chan []entry, readAhead), make(chan error, 1)
 	go func() {
 		defer close(chunks)
 		for {

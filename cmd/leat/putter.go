@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
+
+	"github.com/leatstream/leat/internal/kpl"
 )
 
 // The most that one request takes (Kinesis API reference, PutRecords).
@@ -47,15 +51,19 @@ type putAPI interface {
 // record of a key, the oldest that is not put yet, and there is one request at a time: a record that
 // failed stays where it is in the queue, and no later one of its key can overtake it. With
 // unordered, keys are not looked at.
+//
+// With list it aggregates: a request holds at most one record of a shard, with many entries.
 type putter struct {
 	api       putAPI
 	stream    string
 	hashKey   *string
 	unordered bool
-	rate      float64 // records a second; 0: no limit
+	rate      float64 // entries a second; 0: no limit
+	list      func(context.Context) (*shardMap, error)
 
-	pending []entry // in the order of the input
-	size    int     // of pending, in bytes
+	shards  *shardMap // with list
+	pending []entry   // in the order of the input
+	size    int       // of pending, in bytes
 
 	failures int       // requests in a row that put nothing
 	failing  time.Time // when the first of them failed
@@ -68,17 +76,40 @@ type putter struct {
 func (p *putter) full() bool { return len(p.pending) >= maxPending || p.size >= maxPendingBytes }
 
 func (p *putter) add(e entry) {
+	if p.list != nil {
+		e.hash, _ = kpl.HashKeyOf(e.key, aws.ToString(p.hashKey)) // the flag was checked
+	}
 	p.pending = append(p.pending, e)
 	p.size += e.size()
 }
 
-// batch chooses what goes into the next request: indices of pending.
-func (p *putter) batch() []int {
-	most := maxBatch
+// parcel is a record of a request.
+type parcel struct {
+	record  types.PutRecordsRequestEntry
+	entries []int  // of pending
+	shard   string // that an aggregated record is for; empty for a plain one
+}
+
+func (p *putter) plain(i int) parcel {
+	e := &p.pending[i]
+	return parcel{types.PutRecordsRequestEntry{PartitionKey: aws.String(e.key), Data: e.data, ExplicitHashKey: p.hashKey}, []int{i}, ""}
+}
+
+// most is how many entries a request may have by the rate.
+func (p *putter) most() int {
 	if p.rate > 0 {
-		most = min(most, max(1, int(p.rate/10))) // ten requests a second keep an even rate
+		return max(1, int(p.rate/10)) // ten requests a second keep an even rate
 	}
-	var chosen []int
+	return math.MaxInt
+}
+
+// batch chooses what goes into the next request.
+func (p *putter) batch() []parcel {
+	if p.list != nil {
+		return p.aggregates()
+	}
+	most := min(maxBatch, p.most())
+	var chosen []parcel
 	taken := map[string]bool{} // keys that have a record in the request, or one that stays behind
 	size := 0
 	for i, e := range p.pending {
@@ -94,7 +125,7 @@ func (p *putter) batch() []int {
 		if size+e.size() > maxBatchBytes {
 			break
 		}
-		chosen = append(chosen, i)
+		chosen = append(chosen, p.plain(i))
 		size += e.size()
 	}
 	return chosen
@@ -103,14 +134,15 @@ func (p *putter) batch() []int {
 // send makes one request, and pauses if it failed. It returns an error if trying again is no use.
 func (p *putter) send(ctx context.Context) error {
 	chosen := p.batch()
-	if err := p.keepRate(ctx, len(chosen)); err != nil {
-		return err
-	}
 	in := &kinesis.PutRecordsInput{}
 	target(p.stream, &in.StreamName, &in.StreamARN)
-	for _, i := range chosen {
-		in.Records = append(in.Records, types.PutRecordsRequestEntry{
-			PartitionKey: aws.String(p.pending[i].key), Data: p.pending[i].data, ExplicitHashKey: p.hashKey})
+	entries := 0
+	for _, c := range chosen {
+		in.Records = append(in.Records, c.record)
+		entries += len(c.entries)
+	}
+	if err := p.keepRate(ctx, entries); err != nil {
+		return err
 	}
 	// A request that is under way is not broken off by an interruption: what became of it would not be
 	// known.
@@ -121,26 +153,29 @@ func (p *putter) send(ctx context.Context) error {
 		if !passing(err) {
 			return fmt.Errorf("putting into %s: %w", p.stream, err)
 		}
-		p.retried += int64(len(chosen))
+		p.retried += int64(entries)
 		return p.pause(ctx, err)
 	}
 	var failed error
 	var put []int
 	for n, r := range out.Records[:min(len(chosen), len(out.Records))] {
-		if aws.ToString(r.ErrorCode) == "" {
-			put = append(put, chosen[n])
+		if aws.ToString(r.ErrorCode) != "" {
+			failed = fmt.Errorf("%s: %s", aws.ToString(r.ErrorCode), aws.ToString(r.ErrorMessage))
 			continue
 		}
-		failed = fmt.Errorf("%s: %s", aws.ToString(r.ErrorCode), aws.ToString(r.ErrorMessage))
+		landed, unsure := p.landed(ctx, chosen[n], aws.ToString(r.ShardId))
+		put = append(put, landed...)
+		err = cmp.Or(err, unsure)
 	}
+	slices.Sort(put)
 	p.remove(put)
 	if len(put) > 0 {
 		p.failures = 0
 	}
-	if len(put) == len(chosen) {
-		return nil
+	if err != nil || len(put) == entries {
+		return err
 	}
-	p.retried += int64(len(chosen) - len(put))
+	p.retried += int64(entries - len(put))
 	return p.pause(ctx, failed)
 }
 

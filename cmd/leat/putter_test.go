@@ -51,22 +51,28 @@ type fragments struct {
 }
 
 func (f fragments) PutRecords(ctx context.Context, in *kinesis.PutRecordsInput, o ...func(*kinesis.Options)) (*kinesis.PutRecordsOutput, error) {
-	answer := &kinesis.PutRecordsOutput{}
+	answer := &kinesis.PutRecordsOutput{Records: make([]types.PutRecordsResultEntry, len(in.Records))}
 	through := *in
 	through.Records = nil
-	for _, r := range in.Records {
+	var places []int
+	for i, r := range in.Records {
 		if f.random.IntN(3) == 0 {
-			answer.Records = append(answer.Records, types.PutRecordsResultEntry{
-				ErrorCode: aws.String("ProvisionedThroughputExceededException"), ErrorMessage: aws.String("too much")})
+			answer.Records[i] = types.PutRecordsResultEntry{
+				ErrorCode: aws.String("ProvisionedThroughputExceededException"), ErrorMessage: aws.String("too much")}
 			continue
 		}
 		through.Records = append(through.Records, r)
-		answer.Records = append(answer.Records, types.PutRecordsResultEntry{SequenceNumber: aws.String("1")})
+		places = append(places, i)
 	}
-	if len(through.Records) > 0 {
-		if _, err := f.Client.PutRecords(ctx, &through, o...); err != nil {
-			return nil, err
-		}
+	if len(through.Records) == 0 {
+		return answer, nil
+	}
+	out, err := f.Client.PutRecords(ctx, &through, o...)
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range places {
+		answer.Records[i] = out.Records[n]
 	}
 	return answer, nil
 }
