@@ -134,6 +134,15 @@ func TestAggregates(t *testing.T) {
 			two.of(last.first) != last.id {
 			t.Errorf("the first shard is %s, the last %v", first, last)
 		}
+		if _, err := client.MergeShards(t.Context(), &kinesis.MergeShardsInput{StreamName: aws.String("many"),
+			ShardToMerge: aws.String("shardId-000000000014"), AdjacentShardToMerge: aws.String("shardId-000000000015")}); err != nil {
+			t.Fatal(err)
+		}
+		merged, err := mapShards(t.Context(), client, "many")
+		if err != nil || merged.of(two.open[15].first) != "shardId-000000000016" {
+			t.Errorf("the last hash key is said to be in %s, %v", merged.of(two.open[15].first), err)
+		}
+
 		type shape struct {
 			unordered bool
 			rate      float64
