@@ -52,12 +52,7 @@ func mapShards(ctx context.Context, client *kinesis.Client, stream string) (*sha
 			m.open = append(m.open, openShard{s.ID, first})
 		}
 	}
-	slices.SortFunc(m.open, func(a, b openShard) int {
-		if a.first.Less(b.first) {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(m.open, func(i, j int) bool { return m.open[i].first.Less(m.open[j].first) })
 	return m, nil
 }
 
@@ -142,7 +137,7 @@ func (p *putter) landed(ctx context.Context, put parcel, shard string) ([]int, e
 	for {
 		shards, err := p.list(ctx)
 		if err != nil {
-			return put.entries, fmt.Errorf("listing the shards after a reshard: %w", err)
+			return put.entries, fmt.Errorf("after a reshard: %w", err)
 		}
 		p.shards = shards
 		if keys, known := shards.keys[shard]; known {

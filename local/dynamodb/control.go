@@ -3,9 +3,7 @@ package dynamodb
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/leatstream/leat/local/internal/ondemand"
 )
@@ -13,22 +11,19 @@ import (
 // ControlPath begins the paths at which a Server takes no calls of the API but those of tests: see [Server.ServeHTTP].
 const ControlPath = "/_leat/dynamodb/"
 
-// kindsByName are the kinds of faults as JSON names them.
-var kindsByName = map[string]FaultKind{
-	"throttle":    Throttle,
-	"error":       Error,
-	"deny":        Deny,
-	"delay":       Delay,
-	"dropRequest": DropRequest,
-	"dropAnswer":  DropAnswer,
-	"late":        Late,
-	"hang":        Hang,
-	"stale":       Stale,
-	"noItem":      NoItem,
-}
-
-var faultForm = ondemand.Form{
-	Kinds:   slices.Sorted(maps.Keys(kindsByName)),
+var faultForm = ondemand.Form[FaultKind]{
+	Kinds: map[string]FaultKind{
+		"throttle":    Throttle,
+		"error":       Error,
+		"deny":        Deny,
+		"delay":       Delay,
+		"dropRequest": DropRequest,
+		"dropAnswer":  DropAnswer,
+		"late":        Late,
+		"hang":        Hang,
+		"stale":       Stale,
+		"noItem":      NoItem,
+	},
 	Delayed: []string{"delay", "late", "stale"},
 	Known:   func(op string) bool { _, known := operations[op]; return known },
 }
@@ -58,25 +53,21 @@ func (s *Server) control() http.Handler {
 }
 
 func (s *Server) serveFaults(w http.ResponseWriter, r *http.Request) {
-	ondemand.Serve(w, r, faultForm, s.faultRules, func(rules ondemand.Rules) {
+	faultForm.Serve(w, r, s.faultRules, func(rules ondemand.Rules[FaultKind]) {
 		list := make([]Fault, len(rules.List))
 		for i, rule := range rules.List {
-			list[i] = Fault{kindsByName[rule.Kind], rule.Op, rule.Share, rule.Count, rule.Delay}
+			list[i] = Fault{rule.Kind, rule.Op, rule.Share, rule.Count, rule.Delay}
 		}
 		s.SetFaults(rules.Seed, list...)
 	})
 }
 
-func (s *Server) faultRules() ondemand.Rules {
+func (s *Server) faultRules() ondemand.Rules[FaultKind] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names := map[FaultKind]string{}
-	for name, kind := range kindsByName {
-		names[kind] = name
-	}
-	rules := ondemand.Rules{Seed: s.faults.seed}
+	rules := ondemand.Rules[FaultKind]{Seed: s.faults.seed}
 	for _, f := range s.faults.list {
-		rules.List = append(rules.List, ondemand.Rule{Kind: names[f.Kind], Op: f.Op, Share: f.Share, Count: f.Count, Delay: f.Delay})
+		rules.List = append(rules.List, ondemand.Rule[FaultKind]{Kind: f.Kind, Op: f.Op, Share: f.Share, Count: f.Count, Delay: f.Delay})
 	}
 	return rules
 }

@@ -8,16 +8,16 @@ import (
 
 // Serve shows (GET), replaces (POST) or clears (DELETE) the faults of a server. Each answers with the faults as they are
 // then, in the form that POST takes.
-func Serve(w http.ResponseWriter, r *http.Request, form Form, show func() Rules, set func(Rules)) {
+func (f Form[K]) Serve(w http.ResponseWriter, r *http.Request, show func() Rules[K], set func(Rules[K])) {
 	switch r.Method {
 	case http.MethodGet:
 	case http.MethodDelete:
-		set(Rules{})
+		set(Rules[K]{})
 	case http.MethodPost:
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
-		var rules Rules
+		var rules Rules[K]
 		if err == nil {
-			rules, err = form.parse(body)
+			rules, err = f.parse(body)
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -30,5 +30,5 @@ func Serve(w http.ResponseWriter, r *http.Request, form Form, show func() Rules,
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(show()) // an error means that the client is gone
+	json.NewEncoder(w).Encode(f.said(show())) // an error means that the client is gone
 }
