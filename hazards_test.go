@@ -158,7 +158,7 @@ func parsed(t *testing.T, pattern string) (files []*ast.File) {
 // filling in of its default.
 func TestEveryOptionIsUsed(t *testing.T) {
 	checks := regexp.MustCompile(`^(Validate|valid\w*|withDefaults)$`)
-	holders := regexp.MustCompile(`^(c|cfg|config|b|Batch|retry|Retry|create|Create|options|f)$`) // what such values are called
+	holders := regexp.MustCompile(`^(c|cfg|config|b|Batch|retry|Retry|create|Create|options|f|fault)$`) // what such values are called
 	for folder, types := range map[string][]string{
 		".": {"Config", "Batch", "Retry", "TailConfig"}, "store/dynamo": {"Config", "Create"}, "local": {"Config", "Fault"},
 	} {

@@ -34,6 +34,7 @@ func TestRunCostOfDynamoDB(t *testing.T) {
 		if writes > 200*minutes || reads > 250*minutes || conditions > 0 {
 			t.Errorf("more than 200 writes or 250 read units a minute, or failed conditions")
 		}
+		elapse(2 * time.Second)
 		for _, w := range workers {
 			r.must(w.stop())
 		}

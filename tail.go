@@ -175,13 +175,25 @@ func (t *tail) roots(ctx context.Context) ([]lease.Shard, error) {
 		if len(listed) == 0 {
 			return nil, fmt.Errorf("no shard was open at %v", t.cfg.From)
 		}
-		return listed, nil
+		return eldest(listed), nil
 	}
 	i := slices.IndexFunc(listed, func(s lease.Shard) bool { return s.ID == t.cfg.Shard })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: %s is not one of the %d shards of %s", ErrShardNotFound, t.cfg.Shard, len(listed), t.stream.Name)
 	}
 	return listed[i : i+1], nil
+}
+
+// eldest are the shards without a parent in the list: a reshard in the very millisecond of the start lists parents and
+// children, and these wait for their parents as any others do.
+func eldest(listed []lease.Shard) []lease.Shard {
+	has := map[string]bool{}
+	for _, s := range listed {
+		has[s.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(listed), func(s lease.Shard) bool {
+		return slices.ContainsFunc(s.Parents, func(p string) bool { return has[p] })
+	})
 }
 
 // checkSequence asks whether the service knows the sequence number to begin at. A reader would make

@@ -294,6 +294,32 @@ func TestTailEndsAtTo(t *testing.T) {
 	})
 }
 
+// A stream that was split in the very millisecond of the start lists the parent with its children. These wait for it.
+func TestTailStartsAtAReshard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPond(t, local.Config{}, 1)
+		began := time.Now()
+		var want []string
+		put := func() {
+			for i := range 20 {
+				want = append(want, fmt.Sprint(len(want)))
+				p.put(fmt.Sprint("key-", i), want[len(want)-1])
+			}
+		}
+		put()
+		p.split(p.open()[0])
+		put()
+		got := p.read(t.Context(), 40)
+		if !slices.Equal(got[:20], want[:20]) {
+			t.Errorf("the first 20 are %q, want those of the parent", got[:20])
+		}
+		p.cfg.From = AtTimestamp(began)
+		if got := p.read(t.Context(), 40); !slices.Equal(got[:20], want[:20]) {
+			t.Errorf("from that time: the first 20 are %q, want those of the parent", got[:20])
+		}
+	})
+}
+
 func TestTailOneShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPond(t, local.Config{}, 1)
