@@ -30,13 +30,18 @@ func TestChaos(t *testing.T) {
 		name    string
 		servers func(testing.TB) *servers
 		short   time.Duration
+		wired   bool
 	}{
-		{"local", localServers, 40 * time.Second},
-		{"npm", npmServers, 25 * time.Second},
+		{"local", localServers, 40 * time.Second, false},
+		{"npm", npmServers, 25 * time.Second, false},
+		{"netns", localServers, 30 * time.Second, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			lasts, on := test.short, stage{shards: 4, workers: 4, failover: *flagFailover, checkpoint: time.Second, failing: 500, keep: *flagKeep}
+			if test.wired && !inPrivateNetwork(t) {
+				return
+			}
+			lasts, on := test.short, stage{shards: 4, workers: 4, failover: *flagFailover, checkpoint: time.Second, failing: 500, wired: test.wired, keep: *flagKeep}
 			if *flagFor > 0 {
 				lasts, on.shards, on.workers = *flagFor, 6, 5
 			}
@@ -44,7 +49,7 @@ func TestChaos(t *testing.T) {
 			if seed == 0 {
 				seed = rand.Uint64N(1e6)
 			}
-			plan := newPlan(seed, lasts, on.failover, on.workers)
+			plan := newPlan(seed, lasts, on.failover, on.workers, on.wired)
 			t.Log(plan)
 			r := newRun(t, on, test.servers(t))
 			r.say("the group is at work")

@@ -11,16 +11,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// slot is a place for one worker at a time, with its proxies.
+// slot is a place for one worker at a time, with its host and its proxies.
 type slot struct {
 	number         int
+	host           *host
 	kinesis, store *proxy
 	lives          int
 	now            *process // the last one
@@ -62,15 +62,19 @@ type group struct {
 
 func (g *group) journal() string { return filepath.Join(g.dir, "journal") }
 
-// newGroup makes the slots and their proxies.
-func newGroup(dir string, workers int, kinesis, store *front, template Worker) (*group, error) {
+// newGroup makes the slots, their hosts and their proxies.
+func newGroup(dir string, workers int, wired bool, kinesis, store *front, template Worker) (*group, error) {
 	g := &group{dir: dir, template: template}
 	for n := range workers {
-		s := &slot{number: n + 1}
+		host, err := newHost(n+1, wired)
+		if err != nil {
+			return g, err
+		}
+		s := &slot{number: n + 1, host: host}
 		g.slots = append(g.slots, s)
-		var err, also error
-		s.kinesis, err = newProxy(kinesis.address)
-		s.store, also = newProxy(store.address)
+		var also error
+		s.kinesis, err = newProxy(host.address, kinesis.address)
+		s.store, also = newProxy(host.address, store.address)
 		if err := errors.Join(err, also); err != nil {
 			return g, err
 		}
@@ -99,32 +103,23 @@ func (g *group) start(s *slot) (*process, error) {
 	}
 	defer out.Close()
 	p.cmd = exec.Command(program)
-	p.cmd.Env = append(os.Environ(), workerEnv+"="+string(text))
+	p.cmd.Env = append(os.Environ(), workerEnv+"="+string(text), "NO_PROXY=*") // whatever the machine has for the outside
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = diesWithParent()
 	if p.keep, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	begun := make(chan error)
+	p.started = time.Now()
+	if s.host.run(func() { err = p.cmd.Start() }); err != nil {
+		return nil, fmt.Errorf("starting worker %s: %w", p.name, err)
+	}
 	go func() {
-		// The kernel takes the end of the thread that started a process for the end of the parent.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		p.started = time.Now()
-		err := p.cmd.Start()
-		begun <- err
-		if err != nil {
-			return
-		}
-		err = p.cmd.Wait()
+		err := p.cmd.Wait()
 		p.mu.Lock()
 		p.err, p.ended = err, time.Now()
 		p.mu.Unlock()
 		close(p.done)
 	}()
-	if err := <-begun; err != nil {
-		return nil, fmt.Errorf("starting worker %s: %w", p.name, err)
-	}
 	g.mu.Lock()
 	s.now = p
 	g.all = append(g.all, p)
@@ -146,7 +141,7 @@ func (g *group) processes() []*process {
 	return slices.Clone(g.all)
 }
 
-// end makes sure that no process is left, and no proxy.
+// end makes sure that no process is left, no proxy and no host.
 func (g *group) end() {
 	for _, p := range g.processes() {
 		p.keep.Close()
@@ -159,6 +154,7 @@ func (g *group) end() {
 				proxy.close()
 			}
 		}
+		s.host.close()
 	}
 }
 

@@ -172,6 +172,13 @@ func (r *run) do(s step) {
 		r.must(r.producer.split(r.ctx))
 	case s.kind == merge:
 		r.must(r.producer.merge(r.ctx, s.pick))
+	case s.weather != weather{}:
+		over := r.harm(harm{kind: s.kind, slot: at.number})
+		at.host.wire.set(s.weather)
+		r.heal(s.length, func() {
+			at.host.wire.set(weather{})
+			over(r.failover / 3)
+		})
 	default:
 		proxy := at.kinesis
 		if s.onto == "store" {

@@ -112,8 +112,8 @@ func TestPauses(t *testing.T) {
 // A seed's plan is the same each time, has every kind, and never harms all workers by themselves at one time.
 func TestPlan(t *testing.T) {
 	for seed := range uint64(100) {
-		p := newPlan(seed, 10*time.Minute, 3*time.Second, 5)
-		if again := newPlan(seed, 10*time.Minute, 3*time.Second, 5); p.String() != again.String() {
+		p := newPlan(seed, 10*time.Minute, 3*time.Second, 5, true)
+		if again := newPlan(seed, 10*time.Minute, 3*time.Second, 5, true); p.String() != again.String() {
 			t.Fatalf("%v\n%v", p, again)
 		}
 		kinds := map[string]bool{}
@@ -138,7 +138,7 @@ func TestPlan(t *testing.T) {
 				t.Errorf("seed %d: all workers are harmed at %v", seed, now)
 			}
 		}
-		if len(kinds) != 17 || len(p.steps) < 100 {
+		if len(kinds) != 22 || len(p.steps) < 100 {
 			t.Errorf("seed %d: %d kinds, %d steps", seed, len(kinds), len(p.steps))
 		}
 	}

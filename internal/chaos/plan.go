@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// What can be done. Those that hit a connection are a mode of a proxy and the service's name.
+// What can be done. Those that hit a connection are a mode of a proxy and the service's name; those that hit packets
+// are in weathers.
 const (
 	kill    = "kill"          // SIGKILL, and a new worker after a while
 	freeze  = "freeze"        // SIGSTOP, and SIGCONT after a while
@@ -29,12 +30,20 @@ type step struct {
 	onto   string        // of a connection: store or kinesis
 	length time.Duration // until it is undone
 	pick   int           // any number, for what is to be chosen among what is there
+
+	weather weather // of the slot's wire
 }
 
 func (s step) String() string {
 	text := fmt.Sprintf("+%.1fs %s", s.gap.Seconds(), s.kind)
 	if s.slot >= 0 {
 		text += fmt.Sprintf(" w%d", s.slot+1)
+	}
+	if lost := s.weather.lostIn; lost > 0 && lost < 1 {
+		text += fmt.Sprintf(" by %.0f%%", 100*lost)
+	}
+	if s.weather.late > 0 {
+		text += fmt.Sprintf(" by %v", s.weather.late)
 	}
 	if s.length > 0 {
 		text += fmt.Sprintf(" for %.1fs", s.length.Seconds())
@@ -56,8 +65,8 @@ func (p plan) String() string {
 	return fmt.Sprintf("plan of seed %d: %s", p.seed, strings.Join(text, "; "))
 }
 
-// newPlan makes a plan. At most all workers but one are harmed by themselves at one time.
-func newPlan(seed uint64, lasts, failover time.Duration, slots int) plan {
+// newPlan makes a plan, wired: for hosts with wires. At most all workers but one are harmed by themselves at one time.
+func newPlan(seed uint64, lasts, failover time.Duration, slots int, wired bool) plan {
 	p := plan{seed: seed}
 	random := rand.New(rand.NewPCG(seed, 0))
 	between := func(least, most float64) time.Duration { // in failover times, cut so that it can be read
@@ -66,7 +75,7 @@ func newPlan(seed uint64, lasts, failover time.Duration, slots int) plan {
 	var now, waits time.Duration         // waits: since the last step that is done
 	busy := make([]time.Duration, slots) // until then
 	for now < lasts {
-		for _, s := range deck(random) {
+		for _, s := range deck(random, wired) {
 			gap := between(0.3, 1.3)
 			s.slot, s.pick = -1, random.IntN(100)
 			if now += gap; now >= lasts {
@@ -74,7 +83,7 @@ func newPlan(seed uint64, lasts, failover time.Duration, slots int) plan {
 			}
 			waits += gap
 			switch {
-			case s.mode != "" && s.mode != halfOpen:
+			case s.weather != weather{}, s.mode != "" && s.mode != halfOpen:
 				s.length = between(0.3, 3)
 			case s.kind == freeze:
 				s.length = between(0.5, 5)
@@ -85,7 +94,7 @@ func newPlan(seed uint64, lasts, failover time.Duration, slots int) plan {
 			case s.kind == rolling:
 				now += failover // about; it waits until all else is over
 			}
-			if s.mode != "" || s.kind == freeze || s.kind == kill || s.kind == term {
+			if s.weather != (weather{}) || s.mode != "" || s.kind == freeze || s.kind == kill || s.kind == term {
 				var free []int
 				for i, until := range busy {
 					if until <= now {
@@ -105,14 +114,35 @@ func newPlan(seed uint64, lasts, failover time.Duration, slots int) plan {
 	return p
 }
 
-// deck is every kind of step once, shuffled.
-func deck(random *rand.Rand) []step {
+// weathers are what can happen to packets. How bad it is comes from random.
+func weathers(random *rand.Rand) []step {
+	lost := 0.05 + 0.01*float64(random.IntN(26))
+	late := time.Duration(20+random.IntN(180)) * time.Millisecond
+	return []step{
+		{kind: "wire down", weather: weather{lostIn: 1, lostOut: 1}},
+		{kind: "wire in down", weather: weather{lostIn: 1}}, // the worker is heard, and hears nothing
+		{kind: "wire out down", weather: weather{lostOut: 1}},
+		{kind: "wire lossy", weather: weather{lostIn: lost, lostOut: lost}},
+		{kind: "wire late", weather: weather{late: late}},
+	}
+}
+
+// deck is every kind of step once, shuffled; with wires, their weathers come before the others.
+func deck(random *rand.Rand, wired bool) []step {
 	cards := []step{{kind: kill}, {kind: kill}, {kind: freeze}, {kind: freeze}, {kind: term}, {kind: rolling}, {kind: restart}, {kind: split}, {kind: merge}}
 	for _, m := range []mode{cut, mute, reset, slow, halfOpen} {
 		for _, onto := range []string{"store", "kinesis"} {
 			cards = append(cards, step{kind: string(m) + " " + onto, mode: m, onto: onto})
 		}
 	}
-	random.Shuffle(len(cards), func(i, j int) { cards[i], cards[j] = cards[j], cards[i] })
+	shuffle := func(cards []step) {
+		random.Shuffle(len(cards), func(i, j int) { cards[i], cards[j] = cards[j], cards[i] })
+	}
+	shuffle(cards)
+	if wired {
+		first := weathers(random)
+		shuffle(first)
+		cards = append(first, cards...)
+	}
 	return cards
 }

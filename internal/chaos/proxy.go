@@ -44,8 +44,9 @@ type link struct {
 	dead           bool
 }
 
-func newProxy(target string) (*proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// newProxy listens on any port of an IP address.
+func newProxy(ip, target string) (*proxy, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listening for a proxy: %w", err)
 	}

@@ -78,7 +78,7 @@ func (c caller) mustBeSilent() {
 
 func TestProxy(t *testing.T) {
 	address, heard := echo(t)
-	p, err := newProxy(address)
+	p, err := newProxy("127.0.0.1", address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ type stage struct {
 	shards, workers      int
 	failover, checkpoint time.Duration
 	failing              int  // see Worker
+	wired                bool // each worker in a network namespace of its own: only inPrivateNetwork
 	keep                 bool // the journal and the logs, also of a run that passes
 }
 
@@ -53,7 +54,7 @@ func newRun(t testing.TB, on stage, s *servers) *run {
 	r := &run{TB: t, stage: on, ctx: t.Context(), began: time.Now(), servers: s, produced: make(chan error, 1), sent: map[string][]sent{}}
 	r.must(s.createStream(r.ctx, on.shards))
 	var err error
-	r.group, err = newGroup(t.TempDir(), on.workers, s.kinesis, s.store,
+	r.group, err = newGroup(t.TempDir(), on.workers, on.wired, s.kinesis, s.store,
 		Worker{Failover: on.failover, Checkpoint: on.checkpoint, Handling: 5 * time.Millisecond, Failing: on.failing})
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(r.ctx))
 	producing, stopProducing := context.WithCancel(r.ctx)
