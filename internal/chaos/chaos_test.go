@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -14,6 +15,7 @@ var (
 	flagFor      = flag.Duration("chaos.for", 0, "how long faults go on; 0: a short run")
 	flagSeed     = flag.Uint64("chaos.seed", 0, "of the plan; 0: a random one")
 	flagKeep     = flag.Bool("chaos.keep", false, "keep the journal and the workers' logs, also of a run that passes")
+	flagOnly     = flag.String("chaos.only", "", "the kinds of harm that a plan may have, with commas; empty: all")
 	flagFailover = flag.Duration("chaos.failover", 3*time.Second, "the workers' FailoverTime")
 )
 
@@ -49,7 +51,14 @@ func TestChaos(t *testing.T) {
 			if seed == 0 {
 				seed = rand.Uint64N(1e6)
 			}
-			plan := newPlan(seed, lasts, on.failover, on.workers, on.wired)
+			var only []string
+			if *flagOnly != "" {
+				only = strings.Split(*flagOnly, ",")
+			}
+			plan := newPlan(seed, lasts, on, only...)
+			if len(plan.steps) == 0 {
+				t.Fatalf("no harm is %q", only)
+			}
 			t.Log(plan)
 			r := newRun(t, on, test.servers(t))
 			r.say("the group is at work")

@@ -111,9 +111,10 @@ func TestPauses(t *testing.T) {
 
 // A seed's plan is the same each time, has every kind, and never harms all workers by themselves at one time.
 func TestPlan(t *testing.T) {
+	on := stage{workers: 5, failover: 3 * time.Second, wired: true}
 	for seed := range uint64(100) {
-		p := newPlan(seed, 10*time.Minute, 3*time.Second, 5, true)
-		if again := newPlan(seed, 10*time.Minute, 3*time.Second, 5, true); p.String() != again.String() {
+		p := newPlan(seed, 10*time.Minute, on)
+		if again := newPlan(seed, 10*time.Minute, on); p.String() != again.String() {
 			t.Fatalf("%v\n%v", p, again)
 		}
 		kinds := map[string]bool{}
@@ -140,6 +141,11 @@ func TestPlan(t *testing.T) {
 		}
 		if len(kinds) != 22 || len(p.steps) < 100 {
 			t.Errorf("seed %d: %d kinds, %d steps", seed, len(kinds), len(p.steps))
+		}
+		for _, s := range newPlan(seed, time.Minute, on, kill, "wire down").steps {
+			if s.kind != kill && s.kind != "wire down" {
+				t.Errorf("seed %d: %v, want only kill and wire down", seed, s)
+			}
 		}
 	}
 }

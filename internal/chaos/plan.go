@@ -5,6 +5,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -65,17 +66,25 @@ func (p plan) String() string {
 	return fmt.Sprintf("plan of seed %d: %s", p.seed, strings.Join(text, "; "))
 }
 
-// newPlan makes a plan, wired: for hosts with wires. At most all workers but one are harmed by themselves at one time.
-func newPlan(seed uint64, lasts, failover time.Duration, slots int, wired bool) plan {
+// newPlan makes a plan, of only some kinds if any are named; without a step if there are none of these. At most all
+// workers but one are harmed by themselves at one time.
+func newPlan(seed uint64, lasts time.Duration, on stage, only ...string) plan {
 	p := plan{seed: seed}
 	random := rand.New(rand.NewPCG(seed, 0))
 	between := func(least, most float64) time.Duration { // in failover times, cut so that it can be read
-		return time.Duration((least + random.Float64()*(most-least)) * float64(failover)).Truncate(100 * time.Millisecond)
+		return time.Duration((least + random.Float64()*(most-least)) * float64(on.failover)).Truncate(100 * time.Millisecond)
 	}
-	var now, waits time.Duration         // waits: since the last step that is done
-	busy := make([]time.Duration, slots) // until then
+	var now, waits time.Duration              // waits: since the last step that is done
+	busy := make([]time.Duration, on.workers) // until then
 	for now < lasts {
-		for _, s := range deck(random, wired) {
+		cards := deck(random, on.wired)
+		if len(only) > 0 {
+			cards = slices.DeleteFunc(cards, func(s step) bool { return !slices.Contains(only, s.kind) })
+		}
+		if len(cards) == 0 {
+			break
+		}
+		for _, s := range cards {
 			gap := between(0.3, 1.3)
 			s.slot, s.pick = -1, random.IntN(100)
 			if now += gap; now >= lasts {
@@ -92,7 +101,7 @@ func newPlan(seed uint64, lasts, failover time.Duration, slots int, wired bool) 
 			case s.kind == restart:
 				s.length = between(0.2, 1.5)
 			case s.kind == rolling:
-				now += failover // about; it waits until all else is over
+				now += on.failover // about; it waits until all else is over
 			}
 			if s.weather != (weather{}) || s.mode != "" || s.kind == freeze || s.kind == kill || s.kind == term {
 				var free []int
@@ -105,7 +114,7 @@ func newPlan(seed uint64, lasts, failover time.Duration, slots int, wired bool) 
 					continue
 				}
 				s.slot = free[random.IntN(len(free))]
-				busy[s.slot] = now + s.length + failover/2
+				busy[s.slot] = now + s.length + on.failover/2
 			}
 			s.gap, waits = waits, 0
 			p.steps = append(p.steps, s)
