@@ -31,8 +31,8 @@ const (
 	oneIn        = 8 // runs if not all do
 )
 
-func mutants(t *testing.T) []mutant {
-	paths, err := filepath.Glob("testdata/*.txt")
+func mutants(t *testing.T, folder string) []mutant {
+	paths, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func mutants(t *testing.T) []mutant {
 // TestPatches shows that every mutant still fits the protocol, and that there are enough.
 func TestPatches(t *testing.T) {
 	n := 0
-	for _, m := range mutants(t) {
+	for _, m := range slices.Concat(mutants(t, "testdata"), mutants(t, "testdata/chaos")) {
 		if _, err := m.apply(root); err != nil {
 			t.Error(err)
 		}
@@ -69,7 +69,7 @@ func TestMutants(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no Go toolchain to build the mutants with")
 	}
-	for i, m := range mutants(t) {
+	for i, m := range mutants(t, "testdata") {
 		chosen := *all || i%oneIn == 0 && m.survives == ""
 		if *only != "" {
 			chosen = slices.Contains(strings.Split(*only, ","), m.name)
@@ -109,7 +109,7 @@ var findings = regexp.MustCompile(`(?m)seed (\d+): ((\w+).*)$`)
 // hunt builds the simulator with the mutant in it, and runs it until it finds one of the invariants broken.
 // What else it finds is of no account.
 func (m mutant) hunt(t *testing.T) (found *finding, others []string, err error) {
-	binary, err := m.build(t)
+	binary, err := m.build(t, "sim")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,8 +135,9 @@ func (m mutant) hunt(t *testing.T) (found *finding, others []string, err error) 
 	return nil, others, nil
 }
 
-// build builds the simulator's test binary with the mutant in it; the files themselves stay as they are.
-func (m mutant) build(t *testing.T) (string, error) {
+// build builds the test binary of a package, the simulator's say, with the mutant in it; the files themselves stay as
+// they are.
+func (m mutant) build(t *testing.T, internal string) (string, error) {
 	files, err := m.apply(root)
 	if err != nil {
 		return "", err
@@ -160,9 +161,9 @@ func (m mutant) build(t *testing.T) (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600); err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "sim.test")
+	binary := filepath.Join(dir, internal+".test")
 	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-ldflags=-s -w",
-		"-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./internal/sim")
+		"-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./internal/"+internal)
 	build.Dir = root
 	if flags := strings.Fields(os.Getenv("GOFLAGS")); slices.Contains(flags, "-race") { // there are no races, and it is slow
 		flags = slices.DeleteFunc(flags, func(f string) bool { return f == "-race" })

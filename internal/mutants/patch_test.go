@@ -11,10 +11,11 @@ import (
 // mutant is one planted bug: a file of testdata, as doc.go describes it.
 type mutant struct {
 	name     string
-	breaks   []string // invariants of internal/sim, by the first words of their names
+	breaks   []string // invariants of internal/sim, by the first words of their names; of internal/chaos, see there
 	within   int      // seeds
 	test     string   // of internal/sim
 	survives string   // why nothing can find it, if that is so
+	harm     string   // for internal/chaos: the kinds that show it, with commas
 	patches  []patch
 }
 
@@ -42,6 +43,8 @@ func readMutant(path string) (mutant, error) {
 			}
 		case "test":
 			m.test = value
+		case "harm":
+			m.harm = value
 		case "survives":
 			m.survives = value
 		}
