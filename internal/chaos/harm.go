@@ -53,6 +53,10 @@ func (r *run) harmsSoFar() []harm {
 	return harms
 }
 
+// unnoticed is how long a process may not get to run before that counts as a harm to it: as long as an attempt at a call
+// of the store may take. What has no other cause may come twice as late, since worker and store may both be late.
+func unnoticed(failover time.Duration) time.Duration { return failover / 6 }
+
 var forever = time.Unix(1<<40, 0)
 
 // kill kills a slot's worker. It returns nil if that has just ended by itself.

@@ -146,7 +146,7 @@ func (v *verdict) change(ev evidence, before, after *epoch) {
 	if at := slices.Index(before.index, after.first()); at >= 0 {
 		r.held = before.lastStart().Sub(before.calls[at].start)
 	}
-	allowed := ev.checkpoint + patienceOfWrites
+	allowed := ev.checkpoint + 2*unnoticed(ev.failover)
 	r.harms = causes(ev.harms, before.worker, before.lastStart(), after.calls[0].start)
 	if !slices.Equal(r.harms, []string{"kill"}) {
 		allowed += ev.failover // so long a worker goes on that cannot write checkpoints
@@ -162,10 +162,6 @@ func (v *verdict) change(ev evidence, before, after *epoch) {
 		v.fault(&v.NotAllowed, "%s (%s), more than %v", what, strings.Join(r.harms, ", "), allowed)
 	}
 }
-
-// patienceOfWrites is how much longer than the interval the time between two checkpoints may be: until a write is made
-// and answered, on a busy machine.
-const patienceOfWrites = 2 * time.Second
 
 // indexed is each record with its place in its shard.
 func indexed(puts []put) map[string]indexedPut {

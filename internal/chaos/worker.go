@@ -148,7 +148,7 @@ func watchStalls(done <-chan struct{}, failover time.Duration, found func(from, 
 		case <-ticker.C:
 		}
 		now := time.Now()
-		if now.Sub(before) > failover/6 {
+		if now.Sub(before) > unnoticed(failover) {
 			found(before, now)
 		}
 		before = now
