@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"flag"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -12,8 +13,8 @@ import (
 )
 
 var (
-	flagMeasure = flag.String("chaos.measure", "", "what to measure, of kill, term, freeze, rolling, half-open, with commas")
-	flagTimes   = flag.Int("chaos.times", 0, "how often; 0: kill and term 20 times, freeze 5")
+	flagMeasure = flag.String("chaos.measure", "", "what to measure, of kill, term, freeze, wire down, rolling, half-open, with commas")
+	flagTimes   = flag.Int("chaos.times", 0, "how often; 0: kill and term 20 times, freeze and wire down 5")
 )
 
 // TestMeasure prints how long shards stand still, and what is repeated, at leat's defaults on kinesis-local and
@@ -22,6 +23,8 @@ func TestMeasure(t *testing.T) {
 	wanted := strings.Split(*flagMeasure, ",")
 	few := stage{shards: 6, workers: 3, failover: 6 * time.Second, checkpoint: 5 * time.Second}
 	many := stage{shards: 10, workers: 5, failover: 6 * time.Second, checkpoint: 5 * time.Second}
+	wired := few
+	wired.wired = true
 	one := stage{shards: 6, workers: 1, failover: 6 * time.Second, checkpoint: 5 * time.Second}
 	for _, m := range []struct {
 		name  string
@@ -32,13 +35,17 @@ func TestMeasure(t *testing.T) {
 	}{
 		{kill, few, 20, "at most 8.5 s", func(r *run) { r.endAndReplace(r.busiest(), func(s *slot) { r.kill(s) }) }},
 		{term, few, 20, "at most 2 s, 0 repeats", func(r *run) { r.endAndReplace(r.busiest(), func(s *slot) { r.term(s) }) }},
-		{freeze, few, 5, "0 stale starts", (*run).freezeBusiest},
+		{freeze, few, 5, "0 stale starts", func(r *run) { r.sendAway(r.busiest(), func(s *slot) { r.freeze(s, away) }) }},
+		{wireDown, wired, 5, "at most 8.5 s, 0 stale starts", func(r *run) { r.sendAway(r.busiest(), r.unplug) }},
 		{rolling, many, 1, "0 repeats", (*run).roll},
 		{string(halfOpen), one, 1, "the wait", (*run).halfOpenKinesis},
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			if !slices.Contains(wanted, m.name) {
 				t.Skip("only with -chaos.measure=" + m.name)
+			}
+			if m.on.wired && !inPrivateNetwork(t) {
+				return
 			}
 			if *flagTimes > 0 {
 				m.times = *flagTimes
@@ -125,18 +132,27 @@ func (r *run) endAndReplace(s *slot, end func(*slot)) {
 	r.await(patience, fresh.name+" in the group", func() bool { return r.joined(fresh) })
 }
 
-func (r *run) freezeBusiest() {
-	const length = 30 * time.Second
-	s, at := r.busiest(), time.Now()
-	shards := r.held(r.group.in(s))
-	p := r.freeze(s, length)
-	r.awaitElsewhere(freeze, shards, p, at)
+// away is how long a worker is frozen or unplugged: five failover times.
+const away = 30 * time.Second
+
+// sendAway does something to a slot's worker that lasts for away, and waits until others handle its shards, and until it
+// has joined again and got a share.
+func (r *run) sendAway(s *slot, send func(*slot)) {
+	p, at := r.group.in(s), time.Now()
+	shards := r.held(p)
+	send(s)
+	r.awaitElsewhere("away", shards, p, at)
 	r.heals.Wait()
 	r.await(patience, p.name+" to learn that it was away", func() bool {
 		_, events, _, _ := r.journal.sofar()
 		return slices.ContainsFunc(events, func(e event) bool { return e.worker == p.name && e.kind == "fenced" && e.at.After(at) })
 	})
-	r.awaitWork(p, at.Add(length))
+	r.awaitWork(p, at.Add(away))
+}
+
+func (r *run) unplug(s *slot) {
+	r.signalled(wireDown, r.group.in(s), time.Now())
+	r.do(step{kind: wireDown, slot: s.number - 1, length: away, weather: weather{lostIn: 1, lostOut: 1}})
 }
 
 // halfOpenKinesis kills a worker's connections to Kinesis without a word, and waits until all is handled that was put
@@ -151,6 +167,15 @@ func (r *run) halfOpenKinesis() {
 		}
 		return len(behind) == r.shards
 	}))
+	still := map[string]time.Duration{} // the longest time without a handler, of each shard
+	last := map[string]time.Time{}
+	for _, c := range r.evidence().calls {
+		if before, ok := last[c.shard]; ok && c.start.After(at) {
+			still[c.shard] = max(still[c.shard], c.start.Sub(before))
+		}
+		last[c.shard] = c.start
+	}
+	r.say("%s: the longest standstill of each shard: %s", halfOpen, spread(slices.Sorted(maps.Values(still))))
 }
 
 func (r *run) roll() {

@@ -144,9 +144,9 @@ func TestPlan(t *testing.T) {
 		if len(kinds) != 22 || len(p.steps) < 100 {
 			t.Errorf("seed %d: %d kinds, %d steps", seed, len(kinds), len(p.steps))
 		}
-		for _, s := range newPlan(seed, time.Minute, on, kill, "wire down").steps {
-			if s.kind != kill && s.kind != "wire down" {
-				t.Errorf("seed %d: %v, want only kill and wire down", seed, s)
+		for _, s := range newPlan(seed, time.Minute, on, kill, wireDown).steps {
+			if s.kind != kill && s.kind != wireDown {
+				t.Errorf("seed %d: %v, want kill and wire down alone", seed, s)
 			}
 		}
 	}

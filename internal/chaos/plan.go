@@ -20,6 +20,8 @@ const (
 	restart = "store restart" // the store's port is closed, and opened again
 	split   = "split"         // of a shard
 	merge   = "merge"         // of two shards
+
+	wireDown = "wire down" // packets vanish, in both directions
 )
 
 // step is one thing to do, a while after the one before.
@@ -128,7 +130,7 @@ func weathers(random *rand.Rand) []step {
 	lost := 0.05 + 0.01*float64(random.IntN(26))
 	late := time.Duration(20+random.IntN(180)) * time.Millisecond
 	return []step{
-		{kind: "wire down", weather: weather{lostIn: 1, lostOut: 1}},
+		{kind: wireDown, weather: weather{lostIn: 1, lostOut: 1}},
 		{kind: "wire in down", weather: weather{lostIn: 1}}, // the worker is heard, and hears nothing
 		{kind: "wire out down", weather: weather{lostOut: 1}},
 		{kind: "wire lossy", weather: weather{lostIn: lost, lostOut: lost}},
