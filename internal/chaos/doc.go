@@ -5,7 +5,8 @@
 //
 // A worker is this package's test binary, started again: leat.Run with the public API and nothing else. Each worker
 // reaches Kinesis and DynamoDB through a proxy of its own each (proxy.go), which can cut, reset or slow its
-// connections down, swallow answers, or leave connections half open. The servers are local's, or npm's kinesis-local and
+// connections down, swallow answers, or leave connections half open; or, in TestChaos/netns, from a network namespace of
+// its own through a wire (wire.go) that loses and delays packets. The servers are local's, or npm's kinesis-local and
 // dynalite, behind fronts that can be restarted (front.go). Handlers write a line for each record to one journal
 // (journal.go); the oracle (oracle.go) compares it with what was put, and knows nothing of leat's own books.
 //

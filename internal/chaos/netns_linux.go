@@ -10,7 +10,7 @@ import (
 )
 
 // tunnel is the device whose packets a program reads and writes: the two ends of a wire. The kernel's own way to lose
-// and delay packets, netem, is in few of the kernels that tests run on, and needs the program tc.
+// and delay packets, netem, may be missing from it, and needs the program tc.
 const tunnel = "/dev/net/tun"
 
 // privateNetwork starts a process in a network namespace of its own, as root or with the rights of one in a user

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,7 +23,7 @@ const privateEnv = "LEAT_CHAOS_PRIVATE"
 func inPrivateNetwork(t *testing.T) bool {
 	if os.Getenv(privateEnv) != "" {
 		if err := raiseLoopback(); errors.Is(err, fs.ErrPermission) {
-			t.Skipf("needs the rights of root in a new user namespace, which this machine does not give: %v", err)
+			lacking(t, "the rights of root in a new user namespace: %v", err)
 		} else if err != nil {
 			t.Fatalf("switching on the loopback device: %v", err)
 		}
@@ -30,7 +31,7 @@ func inPrivateNetwork(t *testing.T) bool {
 	}
 	how, err := privateNetwork()
 	if err != nil {
-		t.Skipf("needs network namespaces and the TUN device: %v", err)
+		lacking(t, "network namespaces and the TUN device: %v", err)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -53,24 +54,37 @@ func inPrivateNetwork(t *testing.T) bool {
 	}
 	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
-		t.Skipf("needs the right to make a network namespace, as root or in a user namespace: %v", err)
+		lacking(t, "the right to make a network namespace, as root or in a user namespace: %v", err)
 	}
-	skipped := false
+	passed, skipped := false, false
 	lines := bufio.NewScanner(out)
 	for lines.Buffer(nil, 1<<20); lines.Scan(); {
 		line := strings.TrimSpace(lines.Text())
 		switch {
-		case strings.HasPrefix(line, "--- SKIP"):
+		case strings.HasPrefix(line, "--- PASS: "+t.Name()+" "):
+			passed = true
+		case strings.HasPrefix(line, "--- SKIP: "+t.Name()+" "):
 			skipped = true
 		case strings.HasPrefix(line, "=== "), strings.HasPrefix(line, "--- "), line == "PASS", line == "FAIL":
 		default:
 			t.Log(line)
 		}
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("in a network of its own: %v", err)
-	} else if skipped {
+	err = cmd.Wait()
+	switch {
+	case skipped:
 		t.Skip("for the reason above")
+	case err != nil || !passed:
+		t.Errorf("in a network of its own: %v; passed: %v", err, passed)
 	}
 	return false
+}
+
+// lacking ends a test that this machine cannot run: a skip, or with LEAT_REQUIRE=netns a failure.
+func lacking(t *testing.T, what string, args ...any) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("LEAT_REQUIRE"), ","), "netns") {
+		t.Fatalf("needs "+what+" (LEAT_REQUIRE has netns)", args...)
+	}
+	t.Skipf("needs "+what, args...)
 }

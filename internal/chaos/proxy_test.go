@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// echo answers each line with itself.
-func echo(t *testing.T) (address string, heard chan string) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// echo answers each line with itself, on any port of an IP address.
+func echo(t *testing.T, ip string) (address string, heard chan string) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(ip, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,8 @@ type caller struct {
 	lines *bufio.Reader
 }
 
-func dial(t *testing.T, p *proxy) caller {
-	conn, err := net.Dial("tcp", p.listener.Addr().String())
+func dial(t *testing.T, address string) caller {
+	conn, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,26 +76,29 @@ func (c caller) mustBeSilent() {
 	}
 }
 
+// mustBeHeard waits until the server has heard a line.
+func mustBeHeard(t *testing.T, heard chan string, want string) {
+	t.Helper()
+	select {
+	case got := <-heard:
+		if got != want {
+			t.Fatalf("the server heard %q, want %q", got, want)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("the server did not hear %q", want)
+	}
+}
+
 func TestProxy(t *testing.T) {
-	address, heard := echo(t)
+	address, heard := echo(t, "127.0.0.1")
 	p, err := newProxy("127.0.0.1", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.close)
-	was := func(want string) {
-		t.Helper()
-		select {
-		case got := <-heard:
-			if got != want {
-				t.Fatalf("the server heard %q, want %q", got, want)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("the server did not hear %q", want)
-		}
-	}
+	was := func(want string) { t.Helper(); mustBeHeard(t, heard, want) }
 
-	c := dial(t, p)
+	c := dial(t, p.listener.Addr().String())
 	c.says("1")
 	c.mustHear("1")
 	was("1")
@@ -131,7 +134,7 @@ func TestProxy(t *testing.T) {
 	if len(heard) != 0 {
 		t.Error("a request went through the half-open connection")
 	}
-	c = dial(t, p)
+	c = dial(t, p.listener.Addr().String())
 	c.says("6")
 	c.mustHear("6")
 	was("6")
@@ -148,7 +151,7 @@ func TestProxy(t *testing.T) {
 		conn.Close()
 	} // else it was reset at once
 	p.set(pass)
-	c = dial(t, p)
+	c = dial(t, p.listener.Addr().String())
 	c.says("7")
 	c.mustHear("7")
 }
