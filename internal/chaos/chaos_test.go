@@ -36,7 +36,7 @@ func TestChaos(t *testing.T) {
 	}{
 		{"local", localServers, 40 * time.Second, false},
 		{"npm", npmServers, 25 * time.Second, false},
-		{"netns", localServers, 30 * time.Second, true},
+		{"netns", localServers, 20 * time.Second, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
