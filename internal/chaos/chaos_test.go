@@ -16,6 +16,7 @@ var (
 	flagSeed     = flag.Uint64("chaos.seed", 0, "of the plan; 0: a random one")
 	flagKeep     = flag.Bool("chaos.keep", false, "keep the journal and the workers' logs, also of a run that passes")
 	flagOnly     = flag.String("chaos.only", "", "the kinds of harm that a plan may have, with commas; empty: all")
+	flagHandling = flag.Duration("chaos.handling", 0, "the most that a handler takes; 0: 5 ms")
 	flagFailover = flag.Duration("chaos.failover", 3*time.Second, "the workers' FailoverTime")
 )
 
@@ -43,7 +44,7 @@ func TestChaos(t *testing.T) {
 			if test.wired && !inPrivateNetwork(t) {
 				return
 			}
-			lasts, on := test.short, stage{shards: 4, workers: 4, failover: *flagFailover, checkpoint: time.Second, failing: 500, wired: test.wired, keep: *flagKeep}
+			lasts, on := test.short, stage{shards: 4, workers: 4, failover: *flagFailover, checkpoint: time.Second, handling: *flagHandling, failing: 500, wired: test.wired, keep: *flagKeep}
 			if *flagFor > 0 {
 				lasts, on.shards, on.workers = *flagFor, 6, 5
 			}

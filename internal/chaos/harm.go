@@ -4,27 +4,50 @@ package chaos
 
 import (
 	"context"
+	"slices"
 	"syscall"
 	"time"
 )
 
-// harm is a time in which something was done to a worker, or befell it, that may cost it its shards.
+// harm is a time in which something was done to a worker, or befell it.
 type harm struct {
 	kind     string
 	worker   string // process; "": all of the slot
 	slot     int    // -1: all
 	from, to time.Time
+	reading  bool // only what it reads of the stream is hit: it may end, but not lose its shards
+}
+
+// hits says whether it was done to a process in a time.
+func (h harm) hits(process string, from, to time.Time) bool {
+	return (h.worker == "" || h.worker == process) && (h.slot < 0 || h.slot == slotOf(process)) && !h.from.After(to) && !h.to.Before(from)
 }
 
 // causes are the kinds of harm to a process in a time.
 func causes(harms []harm, process string, from, to time.Time) []string {
 	var kinds []string
 	for _, h := range harms {
-		if (h.worker == "" || h.worker == process) && (h.slot < 0 || h.slot == slotOf(process)) && !h.from.After(to) && !h.to.Before(from) {
+		if h.hits(process, from, to) {
 			kinds = append(kinds, h.kind)
 		}
 	}
 	return kinds
+}
+
+// unharmed is how much of a time a process was left alone.
+func unharmed(harms []harm, process string, from, to time.Time) (alone time.Duration) {
+	for _, h := range slices.SortedFunc(slices.Values(harms), func(a, b harm) int { return a.from.Compare(b.from) }) {
+		if !h.hits(process, from, to) {
+			continue
+		}
+		if h.from.After(from) {
+			alone += h.from.Sub(from)
+		}
+		if h.to.After(from) {
+			from = h.to
+		}
+	}
+	return alone + max(0, to.Sub(from))
 }
 
 // harm notes that something is being done, for ever or until over is called; its effects may last some more.
@@ -188,7 +211,7 @@ func (r *run) do(s step) {
 		if s.onto == "store" {
 			proxy = at.store
 		}
-		over := r.harm(harm{kind: s.kind, slot: at.number})
+		over := r.harm(harm{kind: s.kind, slot: at.number, reading: s.onto != "store"})
 		proxy.set(s.mode)
 		if s.mode == halfOpen {
 			over(r.failover) // until the worker knows

@@ -142,15 +142,14 @@ func (v *verdict) change(ev evidence, before, after *epoch) {
 	if again <= 0 {
 		return
 	}
+	harms := slices.DeleteFunc(slices.Clone(ev.harms), func(h harm) bool { return h.reading })
 	r := replay{shard: after.shard, before: before.worker, after: after.worker, records: again}
 	if at := slices.Index(before.index, after.first()); at >= 0 {
 		r.held = before.lastStart().Sub(before.calls[at].start)
+		r.unharmed = unharmed(harms, before.worker, before.calls[at].start, before.lastStart())
 	}
 	allowed := ev.checkpoint + 2*unnoticed(ev.failover)
-	r.harms = causes(ev.harms, before.worker, before.lastStart(), after.calls[0].start)
-	if !slices.Equal(r.harms, []string{"kill"}) {
-		allowed += ev.failover // so long a worker goes on that cannot write checkpoints
-	}
+	r.harms = causes(harms, before.worker, before.lastStart(), after.calls[0].start)
 	v.Replays = append(v.Replays, r)
 	what := fmt.Sprintf("%s handled %d records of %s again, %v of what %s had done", r.after, again, r.shard, r.held, r.before)
 	switch {
@@ -158,8 +157,8 @@ func (v *verdict) change(ev evidence, before, after *epoch) {
 		v.fault(&v.NotAllowed, "%s, and more: its checkpoint had gone back", what)
 	case len(r.harms) == 0:
 		v.fault(&v.NotAllowed, "%s, without a reason", what)
-	case r.held > allowed:
-		v.fault(&v.NotAllowed, "%s (%s), more than %v", what, strings.Join(r.harms, ", "), allowed)
+	case r.unharmed > allowed:
+		v.fault(&v.NotAllowed, "%s (%s), in %v of it left alone: more than %v", what, strings.Join(r.harms, ", "), r.unharmed, allowed)
 	}
 }
 

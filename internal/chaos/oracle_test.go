@@ -34,8 +34,13 @@ func (s *story) handles(worker string, token int64, at float64, from, to int) *s
 	return s
 }
 
+// harm harms a worker, or with "" all of them.
 func (s *story) harm(kind, worker string, from, to float64) *story {
-	s.harms = append(s.harms, harm{kind: kind, worker: worker, slot: slotOf(worker), from: second(from), to: second(to)})
+	slot := -1
+	if worker != "" {
+		slot = slotOf(worker)
+	}
+	s.harms = append(s.harms, harm{kind: kind, worker: worker, slot: slot, from: second(from), to: second(to)})
 	return s
 }
 
@@ -71,8 +76,17 @@ func TestOracle(t *testing.T) {
 			verdict{Repeated: 20}}, // 1.9 s; the most are an interval of 1 s and twice 0.5 s
 		{"repeated after a kill, too much", newStory(100).handles("w1.1", 1, 0, 0, 60).harm(kill, "w1.1", 6.1, 1e6).handles("w2.1", 3, 10, 39, 99),
 			verdict{Repeated: 22, NotAllowed: 1}},
-		{"repeated after a freeze: so long it could not write", newStory(100).handles("w1.1", 1, 0, 0, 60).harm(freeze, "w1.1", 6.1, 9).handles("w2.1", 3, 10, 20, 99),
+		{"repeated after an outage: in 4 s it was left alone for 1.5 s", newStory(100).handles("w1.1", 1, 0, 0, 60).harm("cut store", "w1.1", 3.5, 9).handles("w2.1", 3, 10, 20, 99),
 			verdict{Repeated: 41}},
+		{"repeated after two outages: left alone for 0.5 s and 1 s", newStory(100).handles("w1.1", 1, 0, 0, 60).harm("reset store", "w1.1", 5, 9).harm(restart, "", 1.5, 4).handles("w2.1", 3, 10, 10, 99),
+			verdict{Repeated: 51}},
+		{"repeated after a freeze: left alone for 4 s", newStory(100).handles("w1.1", 1, 0, 0, 60).harm(freeze, "w1.1", 6.1, 9).handles("w2.1", 3, 10, 20, 99),
+			verdict{Repeated: 41, NotAllowed: 1}},
+		{"what hits only reading is no reason", func() *story {
+			s := newStory(20).handles("w1.1", 1, 0, 0, 9).harm("cut kinesis", "w1.1", 0.5, 2).handles("w2.1", 3, 5, 9, 19)
+			s.harms[0].reading = true
+			return s
+		}(), verdict{Repeated: 1, NotAllowed: 1}},
 		{"repeated without a reason", newStory(20).handles("w1.1", 1, 0, 0, 9).handles("w2.1", 3, 5, 9, 19),
 			verdict{Repeated: 1, NotAllowed: 1}},
 		{"another one's harm is no reason", newStory(20).handles("w1.1", 1, 0, 0, 9).harm(kill, "w2.1", 1, 2).handles("w2.1", 3, 5, 9, 19),

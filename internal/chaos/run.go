@@ -4,6 +4,7 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -22,9 +23,10 @@ const sharePatience = 2 * time.Minute
 type stage struct {
 	shards, workers      int
 	failover, checkpoint time.Duration
-	failing              int  // see Worker
-	wired                bool // each worker in a network namespace of its own: only inPrivateNetwork
-	keep                 bool // the journal and the logs, also of a run that passes
+	handling             time.Duration // see Worker; 0: 5 ms
+	failing              int           // see Worker
+	wired                bool          // each worker in a network namespace of its own: only inPrivateNetwork
+	keep                 bool          // the journal and the logs, also of a run that passes
 }
 
 // run is one run.
@@ -55,7 +57,7 @@ func newRun(t testing.TB, on stage, s *servers) *run {
 	r.must(s.createStream(r.ctx, on.shards))
 	var err error
 	r.group, err = newGroup(t.TempDir(), on.workers, on.wired, s.kinesis, s.store,
-		Worker{Failover: on.failover, Checkpoint: on.checkpoint, Handling: 5 * time.Millisecond, Failing: on.failing})
+		Worker{Failover: on.failover, Checkpoint: on.checkpoint, Handling: cmp.Or(on.handling, 5*time.Millisecond), Failing: on.failing})
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(r.ctx))
 	producing, stopProducing := context.WithCancel(r.ctx)
 	r.stopFollowing, r.stopProducing = stopFollowing, stopProducing

@@ -36,6 +36,7 @@ type replay struct {
 	shard, before, after string        // workers
 	records              int           // again
 	held                 time.Duration // between the starts of the first and the last of them, at first
+	unharmed             time.Duration // of that, the time in which nothing kept the worker from writing a checkpoint
 	harms                []string      // that explain it
 }
 
