@@ -15,8 +15,12 @@ type harm struct {
 	worker   string // process; "": all of the slot
 	slot     int    // -1: all
 	from, to time.Time
-	reading  bool // only what it reads of the stream is hit: it may end, but not lose its shards
+	reading  bool          // only what it reads of the stream is hit: it may end, but not lose its shards
+	outage   time.Duration // so long writes failed, at most; 0: they were not to fail
 }
+
+// writeAgain is until when a write that failed meanwhile may wait for its next try: the pauses double, to 5 s at most.
+func (h harm) writeAgain() time.Time { return h.to.Add(min(h.outage, 5*time.Second)) }
 
 // hits says whether it was done to a process in a time.
 func (h harm) hits(process string, from, to time.Time) bool {
@@ -34,10 +38,10 @@ func causes(harms []harm, process string, from, to time.Time) []string {
 	return kinds
 }
 
-// unharmed is how much of a time a process was left alone.
+// unharmed is how much of a time a process was left alone, and had no reason to wait with a write.
 func unharmed(harms []harm, process string, from, to time.Time) (alone time.Duration) {
 	for _, h := range slices.SortedFunc(slices.Values(harms), func(a, b harm) int { return a.from.Compare(b.from) }) {
-		if !h.hits(process, from, to) {
+		if h.to = h.writeAgain(); !h.hits(process, from, to) {
 			continue
 		}
 		if h.from.After(from) {
@@ -187,7 +191,7 @@ func (r *run) do(s step) {
 			r.await(patience, p.name+" in the group", func() bool { return r.joined(p) || !p.running() })
 		}
 	case s.kind == restart:
-		over := r.harm(harm{kind: restart, slot: -1})
+		over := r.harm(harm{kind: restart, slot: -1, outage: s.length})
 		r.servers.store.close()
 		r.heal(s.length, func() {
 			if err := r.servers.store.open(); err != nil {
@@ -200,7 +204,7 @@ func (r *run) do(s step) {
 	case s.kind == merge:
 		r.must(r.producer.merge(r.ctx, s.pick))
 	case s.weather != weather{}:
-		over := r.harm(harm{kind: s.kind, slot: at.number})
+		over := r.harm(harm{kind: s.kind, slot: at.number, outage: s.length})
 		at.host.wire.set(s.weather)
 		r.heal(s.length, func() {
 			at.host.wire.set(weather{})
@@ -211,7 +215,7 @@ func (r *run) do(s step) {
 		if s.onto == "store" {
 			proxy = at.store
 		}
-		over := r.harm(harm{kind: s.kind, slot: at.number, reading: s.onto != "store"})
+		over := r.harm(harm{kind: s.kind, slot: at.number, reading: s.onto != "store", outage: s.length})
 		proxy.set(s.mode)
 		if s.mode == halfOpen {
 			over(r.failover) // until the worker knows

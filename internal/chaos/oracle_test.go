@@ -80,6 +80,11 @@ func TestOracle(t *testing.T) {
 			verdict{Repeated: 41}},
 		{"repeated after two outages: left alone for 0.5 s and 1 s", newStory(100).handles("w1.1", 1, 0, 0, 60).harm("reset store", "w1.1", 5, 9).harm(restart, "", 1.5, 4).handles("w2.1", 3, 10, 10, 99),
 			verdict{Repeated: 51}},
+		{"repeated after a kill soon after an outage: the write's pause was not over", func() *story {
+			s := newStory(100).handles("w1.1", 1, 0, 0, 60).harm(restart, "", 1, 3).harm(kill, "w1.1", 6.1, 1e6).handles("w2.1", 3, 10, 0, 99)
+			s.harms[0].outage = 2 * time.Second
+			return s
+		}(), verdict{Repeated: 61}},
 		{"repeated after a freeze: left alone for 4 s", newStory(100).handles("w1.1", 1, 0, 0, 60).harm(freeze, "w1.1", 6.1, 9).handles("w2.1", 3, 10, 20, 99),
 			verdict{Repeated: 41, NotAllowed: 1}},
 		{"what hits only reading is no reason", func() *story {
