@@ -44,7 +44,10 @@ func TestChaos(t *testing.T) {
 			if test.wired && !inPrivateNetwork(t) {
 				return
 			}
-			lasts, on := test.short, stage{shards: 4, workers: 4, failover: *flagFailover, checkpoint: time.Second, handling: *flagHandling, failing: 500, wired: test.wired, keep: *flagKeep}
+			lasts, on := test.short, stage{
+				shards: 4, workers: 4, wired: test.wired, failover: *flagFailover, checkpoint: time.Second,
+				handling: *flagHandling, failing: 500, keep: *flagKeep,
+			}
 			if *flagFor > 0 {
 				lasts, on.shards, on.workers = *flagFor, 6, 5
 			}

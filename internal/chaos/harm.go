@@ -80,8 +80,8 @@ func (r *run) harmsSoFar() []harm {
 	return harms
 }
 
-// unnoticed is how long a process may not get to run before that counts as a harm to it: as long as an attempt at a call
-// of the store may take. What has no other cause may come twice as late, since worker and store may both be late.
+// unnoticed is how long a process may not get to run before that counts as harm: as long as an attempt at a call of the
+// store may take. A checkpoint may come twice as late, since the worker and the store may both be.
 func unnoticed(failover time.Duration) time.Duration { return failover / 6 }
 
 var forever = time.Unix(1<<40, 0)
