@@ -65,12 +65,12 @@ func TestChaos(t *testing.T) {
 var verdict = regexp.MustCompile(`(\d+) not allowed\), (\d+) lost, (\d+) out of order, (\d+) stale starts`)
 
 // wreak lets the mutant's harm happen to a group of its processes for a while, and returns the oracle's counts. What a
-// poll brings keeps the handlers busy for a third of a second, so that much is under way at any time.
+// poll brings keeps the handlers busy for half a second, so that much is under way at any time.
 func (m mutant) wreak(t *testing.T, binary string, seed int) (map[string]int, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, binary, "-test.v", "-test.timeout=0", "-test.run=^TestChaos$/^local$",
-		"-chaos.for=8s", "-chaos.handling=30ms", "-chaos.only="+m.harm, "-chaos.seed="+strconv.Itoa(seed))
+		"-chaos.for="+m.lasts, "-chaos.handling=45ms", "-chaos.only="+m.harm, "-chaos.seed="+strconv.Itoa(seed))
 	run.Dir = filepath.Join(root, "internal", "chaos")
 	out, err := run.CombinedOutput()
 	var exit *exec.ExitError

@@ -20,8 +20,8 @@
 //	go test ./internal/mutants -mutants.all
 //
 // Those in testdata/chaos are for internal/chaos: what they break is a word for what its oracle counts (lost, disorder,
-// stale, repeats), harm has the kinds of harm that show it, and within is the number of plans. One of them runs with
-// all tests, all of them by
+// stale, repeats), harm has the kinds of harm that show it, lasts is for how long (8s by default), and within is the
+// number of plans. One of them runs with all tests, all of them by
 //
 //	go test ./internal/mutants -run TestChaos -mutants.chaos -v
 package mutants

@@ -16,6 +16,7 @@ type mutant struct {
 	test     string   // of internal/sim
 	survives string   // why nothing can find it, if that is so
 	harm     string   // for internal/chaos: the kinds that show it, with commas
+	lasts    string   // and for how long they go on, as a time.Duration
 	patches  []patch
 }
 
@@ -27,7 +28,7 @@ func readMutant(path string) (mutant, error) {
 	if err != nil {
 		return mutant{}, err
 	}
-	m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".txt"), within: defaultSeeds, test: "TestSeeds"}
+	m := mutant{name: strings.TrimSuffix(filepath.Base(path), ".txt"), within: defaultSeeds, test: "TestSeeds", lasts: "8s"}
 	fail := func(why string, args ...any) (mutant, error) {
 		return mutant{}, fmt.Errorf("%s: %s", path, fmt.Sprintf(why, args...))
 	}
@@ -45,6 +46,8 @@ func readMutant(path string) (mutant, error) {
 			m.test = value
 		case "harm":
 			m.harm = value
+		case "lasts":
+			m.lasts = value
 		case "survives":
 			m.survives = value
 		}
