@@ -22,6 +22,8 @@ var (
 
 func TestMain(m *testing.M) {
 	RunWorker()
+	flag.Parse()
+	flag.Set("test.parallel", "3") //nolint:errcheck // the runs of TestChaos: they wait more than they work
 	os.Exit(m.Run())
 }
 

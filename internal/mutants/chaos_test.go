@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -72,6 +73,7 @@ func (m mutant) wreak(t *testing.T, binary string, seed int) (map[string]int, er
 	run := exec.CommandContext(ctx, binary, "-test.v", "-test.timeout=0", "-test.run=^TestChaos$/^local$",
 		"-chaos.for="+m.lasts, "-chaos.handling=45ms", "-chaos.only="+m.harm, "-chaos.seed="+strconv.Itoa(seed))
 	run.Dir = filepath.Join(root, "internal", "chaos")
+	run.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // a run that finds something keeps its journal
 	out, err := run.CombinedOutput()
 	var exit *exec.ExitError
 	if ctx.Err() != nil || err != nil && !errors.As(err, &exit) {
