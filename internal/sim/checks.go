@@ -12,6 +12,7 @@ import (
 type checks struct {
 	w         *world
 	violation *Violation
+	toldRound int // of told, which looks at no shard twice
 }
 
 // violate ends the run; the first violation counts.

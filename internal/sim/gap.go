@@ -88,17 +88,24 @@ func (s *streamModel) ready() bool {
 }
 
 // told notes that somebody was told of the records below some index that have passed their retention, so far as
-// they were not handled.
+// they were not handled. With them he was told of the ancestors that went before they had a lease: nobody knows of such
+// a shard but by its child.
 func (c *checks) told(sh *shard, below int) {
+	c.toldRound++
+	c.toldOf(sh, below)
+}
+
+func (c *checks) toldOf(sh *shard, below int) {
+	sh.toldRound = c.toldRound // after splits and merges there are many ways to one ancestor
 	for i := range sh.records[:below] {
 		if r := &sh.records[i]; r.expired && !r.acked && !r.told {
 			r.told = true
 			c.w.res.Lost++
 		}
 	}
-	for _, p := range sh.parents { // nobody knows of a shard that went before it had a lease, but by its child
-		if p.trimmed && !p.everCreated {
-			c.told(p, len(p.records))
+	for _, p := range sh.parents {
+		if p.trimmed && !p.everCreated && p.toldRound != c.toldRound {
+			c.toldOf(p, len(p.records))
 		}
 	}
 }

@@ -57,6 +57,7 @@ type shard struct {
 	leftAt      time.Duration // its owner crashed or was asked to stop; -1 if not since
 	leftByCrash bool
 	touched     bool // by hand, after which its owner has not yet written
+	toldRound   int  // the last of checks.told that came here
 }
 
 // progress is what a lease went through: what a restored table takes back.
