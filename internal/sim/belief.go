@@ -64,6 +64,9 @@ func (p *process) grantOf(shard string) *grant {
 // concluded looks at a member after the answer to a write. before is the epoch that it had, if any.
 func (c *checks) concluded(p *process, m *lease.Member, f *fate, ev lease.Written, stands lease.Item, before *grant) {
 	wr, key := f.write, f.write.Item.Key
+	if p.dead { // it crashed in the middle of what followed
+		return
+	}
 	if ev.Outcome == lease.Unknown {
 		if before != nil && before.closed && p.member == m {
 			c.w.violate("S10 outcome", key.Shard, p.id, "nobody knows what became of its write, and it gave the lease up (%v)", before.reason)

@@ -30,7 +30,7 @@ func (w *world) watchDrains() {
 
 func (w *world) watchGrants(p *process) {
 	// Time counts only while the process runs and reaches the store.
-	hindered := max(p.pausedUntil, p.host.outage.until, w.faults.storeOut.until)
+	hindered := max(p.pausedUntil, p.host.starvedUntil, p.host.storeOut.until, w.faults.storeOut.until)
 	for _, g := range p.grants {
 		switch {
 		case g.drainedBy == 0:

@@ -8,12 +8,15 @@ import (
 )
 
 const (
-	fetchLimit   = 60  // records in an answer
-	batchLimit   = 8   // records for one handler
-	maxBuffered  = 120 // records read and not handed out
-	pollInterval = time.Second
-	drainTimeout = 20 * time.Second
-	drainGrace   = 5 * time.Second // for handlers to end after their contexts were cancelled
+	fetchLimit     = 60   // records in an answer
+	bigLimit       = 1000 // in one of 10 MiB
+	readsPerSecond = 5    // of a shard
+	batchLimit     = 8    // records for one handler
+	maxBuffered    = 120  // records read and not handed out
+	maxInFlight    = 1000 // records handed out and not below the watermark
+	pollInterval   = time.Second
+	drainTimeout   = 20 * time.Second
+	drainGrace     = 5 * time.Second // for handlers to end after their contexts were cancelled
 )
 
 // grant is one epoch of a shard in the shell: it reads, hands out and acknowledges. Records are named by
@@ -30,6 +33,7 @@ type grant struct {
 	first, handed, fetched, added int
 
 	reading  bool
+	iterator bool // the reader has one
 	readEnd  bool
 	running  bool
 	retryAt  time.Duration
@@ -64,16 +68,37 @@ func (g *grant) fetch() {
 		g.reading = false
 		return
 	}
+	if !g.iterator {
+		g.p.call(streamRead, "iterator", func() error { return nil }, func(err error) {
+			g.reading, g.iterator = false, err == nil
+			pause := time.Duration(0)
+			if err != nil {
+				pause = pollInterval
+			}
+			g.fetchAfter(pause)
+		})
+		return
+	}
 	upTo, end, horizon := g.fetched, false, 0
 	var children []lease.Shard
 	g.p.call(streamRead, "records", func() error {
-		if sh.trimmed || w.stream.recreated || w.faults.hits(falseMissing, 0.005) {
+		f := &w.faults
+		switch {
+		case sh.trimmed || w.stream.recreated || f.hits(falseMissing, 0.005):
 			return errMissing
+		case f.hits(expiredIterator, 0.01):
+			return errExpired
+		case !sh.spend(w.now):
+			return errThrottled
 		}
-		if horizon = sh.horizon; horizon > g.fetched {
+		if horizon = sh.horizon; horizon > g.fetched || f.hits(emptyAnswer, 0.05) {
 			return nil
 		}
-		upTo = min(len(sh.records), g.fetched+fetchLimit)
+		limit := fetchLimit
+		if f.hits(bigAnswer, 0.005) {
+			limit, sh.spentUntil = bigLimit, w.now+5*time.Second
+		}
+		upTo = min(len(sh.records), g.fetched+limit)
 		end = sh.closed && upTo == len(sh.records)
 		if end && !w.faults.hits(untoldChildren, 0.5) {
 			for _, c := range sh.children {
@@ -87,6 +112,7 @@ func (g *grant) fetch() {
 			return
 		}
 		if err != nil {
+			g.iterator = err != errExpired
 			if err == errMissing && w.opt.Bug == MissingIsEnd {
 				g.readEnd = true
 				g.p.tell(g.m, lease.Ended{Shard: sh.id, Token: g.token})
@@ -115,9 +141,12 @@ func (g *grant) fetch() {
 			return
 		}
 		g.startHandler()
-		if more {
-			g.fetchAfter(200 * time.Millisecond) // five reads a second and shard
-		} else {
+		switch {
+		case w.faults.hits(stalledReader, 0.001):
+			g.fetchAfter(w.faults.between(stalledReader, 0, 40*time.Second))
+		case more:
+			g.fetchAfter(time.Second / readsPerSecond)
+		default:
 			g.fetchAfter(pollInterval)
 		}
 	})
@@ -137,7 +166,7 @@ func (g *grant) endTracker() {
 func (g *grant) startHandler() {
 	p, w := g.p, g.p.w
 	switch {
-	case g.running || g.closed || g.handed == g.fetched || w.now < g.retryAt:
+	case g.running || g.closed || g.handed == g.fetched || w.now < g.retryAt || g.tracker.InFlight() >= maxInFlight:
 		return
 	case g.draining && w.opt.Bug != DeafDrain:
 		return
@@ -147,7 +176,7 @@ func (g *grant) startHandler() {
 		return
 	}
 	from := g.handed
-	to := min(g.fetched, from+1+w.rng.IntN(batchLimit))
+	to := min(g.fetched, from+1+p.rng.IntN(batchLimit))
 	w.check.handOut(g, from, to)
 	g.running, g.handed = true, to
 	p.busy[g.shard.id]++
@@ -157,7 +186,7 @@ func (g *grant) startHandler() {
 	if w.opt.Bug == AckOnHandOut {
 		g.ack(from, to)
 	}
-	length := w.between(time.Millisecond, 150*time.Millisecond)
+	length := p.between(time.Millisecond, 150*time.Millisecond)
 	if w.faults.healed {
 		length /= 8 // the backlog of the bad times is worked off
 	}
@@ -166,11 +195,15 @@ func (g *grant) startHandler() {
 	}
 	if w.faults.hits(slowHandler, 0.01) {
 		length = w.faults.between(slowHandler, 0, 10*time.Second)
-		if w.faults.rng[slowHandler].IntN(5) == 0 {
+		if w.faults.how[slowHandler].IntN(5) == 0 {
 			length *= 4
-		} else if w.faults.rng[slowHandler].IntN(20) == 0 {
-			length = min(w.faults.between(slowHandler, 0, 3*time.Minute), max(w.opt.Span-w.now, 0)) // it hangs
 		}
+	}
+	if w.faults.hits(hungHandler, 0.0005) {
+		length = min(w.faults.between(hungHandler, 0, 3*time.Minute), max(w.opt.Span-w.now, 0))
+	}
+	if w.faults.hits(poison, 0.001) {
+		g.shard.records[from].poison = 1 + w.faults.how[poison].IntN(12)
 	}
 	failed := w.faults.hits(failedHandler, 0.03)
 	if w.tracing() {
@@ -188,29 +221,51 @@ func (g *grant) handled(from, to int, failed bool) {
 	if w.tracing() {
 		w.note(g.shard.id, g.owner, "handler of %d to %d returns, failed: %v", from, to-1, failed)
 	}
+	for i := from; i < to; i++ {
+		if r := &g.shard.records[i]; r.poison > 0 && !w.faults.healed {
+			r.poison--
+			failed = true
+		}
+	}
 	switch {
 	case failed && w.opt.Bug == SkipFailed:
 	case failed:
 		g.handed = from
-		g.retryAt = w.now + w.between(0, 500*time.Millisecond)
+		g.retryAt = w.now + p.between(0, 500*time.Millisecond)
 		p.after(g.retryAt-w.now, "retry", g.startHandler)
 	default:
 		w.check.finished(g, from, to)
-		if w.faults.hits(lateAck, 0.1) {
-			mid := from + 1 + w.faults.rng[lateAck].IntN(to-from)
+		switch f := &w.faults; {
+		case f.hits(neverAck, 0.0005):
 			g.late++
-			p.after(w.faults.between(lateAck, 0, 3*time.Second), "late ack", func() {
+			g.ackOnceHealed(from, to)
+		case f.hits(lateAck, 0.1):
+			mid := from + 1 + f.how[lateAck].IntN(to-from)
+			g.late++
+			p.after(f.between(lateAck, 0, 3*time.Second), "late ack", func() {
 				g.late--
 				g.ack(from, mid)
 			})
 			g.ack(mid, to)
-		} else {
+		default:
 			g.ack(from, to)
 		}
 	}
 	g.endTracker()
 	g.lookDrained()
 	p.startHandlers() // a newer epoch of the shard may have waited
+}
+
+// ackOnceHealed acknowledges nothing while there are faults: if the epoch ends before, these records are handed out again.
+func (g *grant) ackOnceHealed(from, to int) {
+	switch {
+	case g.closed:
+	case g.p.w.faults.healed:
+		g.late--
+		g.ack(from, to)
+	default:
+		g.p.after(10*time.Second, "never ack", func() { g.ackOnceHealed(from, to) })
+	}
 }
 
 // ack acknowledges records, the last one first.

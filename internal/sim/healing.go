@@ -34,7 +34,9 @@ func (h *healing) begin() {
 	w.faults.healed = true
 	w.calmSince = 0
 	for _, host := range w.hosts {
-		if p := host.process; p == nil {
+		if p := host.process; p == nil && host.spare {
+			continue
+		} else if p == nil {
 			w.after(w.between(0, time.Second), "boot", host.boot)
 		} else if p.pausedUntil > w.now {
 			p.pausedUntil = w.now
@@ -79,7 +81,7 @@ func (h *healing) watch() {
 	}
 	// A process that was stopping when the faults ceased comes back in its own time.
 	for _, host := range w.hosts {
-		if host.process == nil {
+		if host.process == nil && !host.spare {
 			host.boot()
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/leatstream/leat/lease"
@@ -14,15 +15,18 @@ type host struct {
 	w       *world
 	name    string
 	process *process // nil: none runs
-	outage  outageState
+	boots   uint64
+	spare   bool // used only while the group is scaled out
 
-	slowUntil time.Duration // its handlers are slow
+	storeOut, streamOut     outage
+	slowUntil, starvedUntil time.Duration
 }
 
 // process is one run of a program: a shell around one member after another.
 type process struct {
 	w           *world
 	host        *host
+	rng         *rand.Rand // latencies and other harmless chance
 	clock       clock
 	dead        bool
 	pausedUntil time.Duration
@@ -57,12 +61,14 @@ func (h *host) boot() {
 		return
 	}
 	p := &process{w: w, host: h, busy: map[string]int{}, fates: map[lease.Key]*fate{}, created: w.cfg.Created, storeID: w.store.id}
-	p.clock = clock{ppm: w.rng.Int64N(2*maxDrift+1) - maxDrift}
-	if w.rng.IntN(8) > 0 {
-		p.clock.origin = lease.Time(w.between(0, 11*24*time.Hour))
+	h.boots++
+	p.rng = stream(w.opt.Seed, uint64(1+slices.Index(w.hosts, h))<<32|h.boots)
+	p.clock = clock{ppm: p.rng.Int64N(2*maxDrift+1) - maxDrift}
+	if p.rng.IntN(8) > 0 {
+		p.clock.origin = lease.Time(p.between(0, 11*24*time.Hour))
 	}
-	if w.rng.IntN(2) == 0 {
-		p.ackEvery = w.between(0, w.cfg.Checkpoint)
+	if p.rng.IntN(2) == 0 {
+		p.ackEvery = p.between(0, w.cfg.Checkpoint)
 	}
 	h.process = p
 	p.join()
@@ -86,12 +92,9 @@ func (p *process) join() {
 	p.step(p.member, lease.Tick{})
 }
 
+// crash ends the process; another one follows soon.
 func (h *host) crash(rng *rand.Rand) {
 	p := h.process
-	if p == nil {
-		return
-	}
-	h.w.faults.count[crash]++
 	h.w.note("", p.id, "crashes")
 	h.w.check.leaves(p.id, true)
 	h.end()
@@ -110,8 +113,11 @@ func (h *host) pause(rng *rand.Rand) {
 	}
 	h.w.faults.count[pause]++
 	length := between(rng, 0, h.w.cfg.Failover*3/2)
-	if rng.IntN(4) == 0 {
+	switch rng.IntN(8) {
+	case 0, 1:
 		length = between(rng, 0, 5*h.w.cfg.Failover)
+	case 2:
+		length = between(rng, 0, 10*h.w.cfg.Failover)
 	}
 	h.process.pausedUntil = h.w.now + length
 	h.w.note("", h.process.id, "pauses for %v", length)
@@ -135,6 +141,8 @@ func (h *host) stopAndReturn(rng *rand.Rand) {
 	poll()
 }
 
+func (p *process) between(low, high time.Duration) time.Duration { return between(p.rng, low, high) }
+
 func (p *process) stop() {
 	p.stopping = true
 	p.w.note("", p.id, "is asked to stop")
@@ -150,6 +158,17 @@ func (p *process) stop() {
 			p.gone()
 		}
 	})
+}
+
+// comes is when an event really comes to the process: late, if it is paused, or gets the processor seldom.
+func (p *process) comes(e *event) time.Duration {
+	switch f := &p.w.faults; {
+	case e.at < p.pausedUntil:
+		return p.pausedUntil + p.between(0, 20*time.Millisecond)
+	case e.at < p.host.starvedUntil && !e.late && !f.healed:
+		return e.at + p.between(0, 500*time.Millisecond)
+	}
+	return e.at
 }
 
 // gone is the clean end of a process.
@@ -179,7 +198,7 @@ func (p *process) done(err error) {
 	case p.stopping || err == nil:
 		p.gone()
 	default:
-		p.after(p.w.between(0, time.Second), "rejoin", func() {
+		p.after(p.between(0, time.Second), "rejoin", func() {
 			if p.stopping {
 				p.gone()
 			} else {
@@ -213,6 +232,12 @@ func (p *process) step(m *lease.Member, ev lease.Event) {
 			w.note(shardOf(a), p.id, "-> %s", describe(a))
 		}
 		p.do(m, a)
+		if f := &w.faults; !p.dead && f.hits(crashBetween, 0.0003) {
+			p.host.crash(rand.New(rand.NewPCG(f.how[crashBetween].Uint64(), 0)))
+		}
+		if p.dead {
+			return
+		}
 	}
 	if p.member != m {
 		return
@@ -224,7 +249,7 @@ func (p *process) step(m *lease.Member, ev lease.Event) {
 // setTimer makes sure of a Tick at the member's wake time, or a little later.
 func (p *process) setTimer(m *lease.Member) {
 	w := p.w
-	at := max(p.clock.when(m.Wake()), w.now) + w.between(0, 3*time.Millisecond)
+	at := max(p.clock.when(m.Wake()), w.now) + p.between(0, 3*time.Millisecond)
 	if p.wakeAt > w.now && p.wakeAt <= at {
 		return // an earlier one is set; it will set the next
 	}
@@ -252,7 +277,7 @@ func (p *process) deadline(m *lease.Member) lease.Time {
 // same one. It returns whether to go on.
 func (p *process) verify() bool {
 	w := p.w
-	if !w.stream.recreated || w.rng.IntN(10) == 0 { // or the look failed
+	if !w.stream.recreated || p.rng.IntN(10) == 0 { // or the look failed
 		return true
 	}
 	if !p.stopping {

@@ -7,6 +7,7 @@ type event struct {
 	at      time.Duration
 	order   uint64 // among events of one time: first come, first served
 	process *process
+	late    bool // it has been put off
 	label   string
 	run     func()
 }
@@ -70,7 +71,9 @@ func (w *world) at(at time.Duration, label string, run func()) {
 
 func (w *world) after(d time.Duration, label string, run func()) { w.at(w.now+d, label, run) }
 
-// after runs something in the process, unless it is dead by then; later, if it is paused.
-func (p *process) after(d time.Duration, label string, run func()) {
-	p.w.push(event{at: p.w.now + d, process: p, label: label, run: run})
+// at runs something in the process, unless it is dead by then; later, if it is paused or starved.
+func (p *process) at(at time.Duration, label string, run func()) {
+	p.w.push(event{at: at, process: p, label: label, run: run})
 }
+
+func (p *process) after(d time.Duration, label string, run func()) { p.at(p.w.now+d, label, run) }

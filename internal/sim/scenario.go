@@ -121,7 +121,7 @@ func longOutages(w *world) {
 	w.calmSince = time.Minute
 	for mode := range numOutageModes {
 		w.at(w.calmSince+time.Duration(mode)*time.Minute+time.Second, "outage", func() {
-			w.faults.storeOut = outageState{until: w.now + 5*w.cfg.Failover, mode: mode}
+			w.faults.storeOut = outage{until: w.now + 5*w.cfg.Failover, mode: mode, rng: w.rng}
 		})
 	}
 }
@@ -203,7 +203,7 @@ func streamRecreated(at time.Duration) func(*world) {
 		for _, h := range w.hosts {
 			h.boot()
 		}
-		w.faults.schedule(w)
+		w.faults.schedule()
 		w.at(at, "recreated", func() {
 			w.calmSince = 0
 			w.stream.recreated, w.stream.quiet = true, true

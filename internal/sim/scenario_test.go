@@ -12,7 +12,7 @@ func TestJoins(t *testing.T) {
 	t.Parallel()
 	const workers, shards = 10, 100
 	joined := 0
-	opt := Options{Seed: 1, Span: 40 * time.Minute, Only: []fault{}, hosts: workers, shards: shards}
+	opt := Options{Seed: 1, Span: 40 * time.Minute, Only: []fault{}, Workers: workers, Shards: shards}
 	opt.script = joins(65*time.Second, func(worker, moves int, took time.Duration) {
 		joined = worker
 		needed := shards / worker // the least that any worker has in the end
@@ -35,12 +35,12 @@ func TestJoins(t *testing.T) {
 func TestJoinsInHaste(t *testing.T) {
 	t.Parallel()
 	joined := 0
-	opt := Options{Seed: 1, Span: 20 * time.Minute, Only: []fault{}, hosts: 6, shards: 30}
+	opt := Options{Seed: 1, Span: 20 * time.Minute, Only: []fault{}, Workers: 6, Shards: 30}
 	opt.script = joins(5*time.Second, func(worker, _ int, _ time.Duration) { joined = worker })
 	if r := Run(opt); r.Violation != nil {
 		t.Fatal(r.Violation)
 	}
-	if joined != opt.hosts {
+	if joined != opt.Workers {
 		t.Errorf("%d workers joined", joined)
 	}
 }
@@ -49,7 +49,7 @@ func TestJoinsInHaste(t *testing.T) {
 func TestRollingRestart(t *testing.T) {
 	t.Parallel()
 	var pauses []time.Duration
-	opt := Options{Seed: 1, Span: 8 * time.Minute, Only: []fault{}, hosts: 5, shards: 40}
+	opt := Options{Seed: 1, Span: 8 * time.Minute, Only: []fault{}, Workers: 5, Shards: 40}
 	opt.script = rollingRestarts(func(d time.Duration) { pauses = append(pauses, d) })
 	r := Run(opt)
 	if r.Violation != nil {
@@ -69,7 +69,7 @@ func TestRollingRestart(t *testing.T) {
 // Leases are put on hold: their owners heed it soon, and not for longer than it lasts.
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	if r := Run(Options{Seed: 1, Span: 3 * time.Minute, Only: []fault{}, hosts: 3, shards: 9, script: holds}); r.Violation != nil {
+	if r := Run(Options{Seed: 1, Span: 3 * time.Minute, Only: []fault{}, Workers: 3, Shards: 9, script: holds}); r.Violation != nil {
 		t.Fatal(r.Violation)
 	}
 }
@@ -78,7 +78,7 @@ func TestHolds(t *testing.T) {
 func TestIdleChanged(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
-		opt := Options{Seed: 1 + seed, Span: 8 * time.Minute, Only: []fault{}, hosts: 3, shards: 9, script: idleChanged}
+		opt := Options{Seed: 1 + seed, Span: 8 * time.Minute, Only: []fault{}, Workers: 3, Shards: 9, script: idleChanged}
 		if r := Run(opt); r.Violation != nil {
 			t.Fatal(r.Violation)
 		}
@@ -89,7 +89,7 @@ func TestIdleChanged(t *testing.T) {
 func TestLongOutages(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(10) {
-		opt := Options{Seed: 1 + seed, Span: 5 * time.Minute, Only: []fault{}, hosts: 4, shards: 12, script: longOutages}
+		opt := Options{Seed: 1 + seed, Span: 5 * time.Minute, Only: []fault{}, Workers: 4, Shards: 12, script: longOutages}
 		if r := Run(opt); r.Violation != nil {
 			t.Fatal(r.Violation)
 		}
@@ -110,7 +110,7 @@ func TestStoreReplaced(t *testing.T) {
 func scenario(t *testing.T, script func(*world)) {
 	byHand := []fault{leasesDeleted, allDeleted, restored, held}
 	for seed := range uint64(60) {
-		opt := Options{Seed: 3000 + seed, Span: 8 * time.Minute, Off: byHand, hosts: 4, script: script}
+		opt := Options{Seed: 3000 + seed, Span: 8 * time.Minute, Off: byHand, Workers: 4, script: script}
 		if r := Run(opt); r.Violation != nil {
 			opt.Trace = true
 			t.Fatal(Run(opt).Violation)

@@ -22,6 +22,7 @@ type record struct {
 	acked    bool
 	expired  bool // passed its retention
 	told     bool // so somebody was told that it may be lost
+	poison   int  // handlings that will fail
 	life     int  // of the group, in which it was last finished
 }
 
@@ -40,6 +41,10 @@ type shard struct {
 	trimmed   bool // no longer listed
 	records   []record
 	hashRange lease.HashRange
+
+	spentUntil time.Duration // until then its read quota is
+	second     time.Duration // the last one in which it was read
+	reads      int           // so far in it
 
 	// What the checks know of it.
 	progress
@@ -71,6 +76,15 @@ type progress struct {
 
 func (sh *shard) shown(closed bool) lease.Shard {
 	return lease.Shard{ID: sh.id, Parents: names(sh.parents), HashRange: sh.hashRange, Closed: closed}
+}
+
+// spend takes one read from the shard's quota, if there is any left.
+func (sh *shard) spend(now time.Duration) bool {
+	if second := now.Truncate(time.Second); second != sh.second {
+		sh.second, sh.reads = second, 0
+	}
+	sh.reads++
+	return now >= sh.spentUntil && sh.reads <= readsPerSecond
 }
 
 // index is the first record after a position.

@@ -82,6 +82,16 @@ func given[T any](answer []T, err error) []T {
 // it afterwards, when it may have moved on.
 func (p *process) write(m *lease.Member, f *fate) {
 	id, w, key := p.id, f.write, f.write.Item.Key
+	if late := &p.w.faults; late.hits(duplicate, 0.01) {
+		p.w.after(late.between(duplicate, 0, maxLate), "duplicate", func() {
+			if p.storeID != p.w.store.id {
+				return
+			}
+			if _, err := p.w.store.write(id, w); err == nil {
+				f.landed(p.w)
+			}
+		})
+	}
 	var written lease.Item
 	p.call(storeWrite, "write", func() (err error) {
 		if p.w.opt.Bug == DoubledWrite {
@@ -158,7 +168,7 @@ func (p *process) open(m *lease.Member, a lease.Open) {
 	}
 	p.grants = append(p.grants, g)
 	p.w.check.opened(g)
-	g.fetchAfter(p.w.between(0, 50*time.Millisecond))
+	g.fetchAfter(p.between(0, 50*time.Millisecond))
 }
 
 func (p *process) close(a lease.Close) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -46,3 +47,36 @@ func parseFaults(s string) ([]fault, error) {
 	}
 	return kinds, nil
 }
+
+// parse takes over what is written of a simpler run: kinds of faults to leave out, strikes to keep, and the size of the
+// group.
+func (opt *Options) parse(off, keep, group string) (err error) {
+	if opt.Off, err = parseFaults(off); err != nil {
+		return err
+	}
+	for _, text := range strings.FieldsFunc(keep, func(r rune) bool { return r == ',' }) {
+		var s strike
+		at := strings.LastIndex(text, " ")
+		if at < 0 {
+			return fmt.Errorf("strike %q has no number", text)
+		}
+		kinds, err := parseFaults(text[:at])
+		if err != nil {
+			return err
+		}
+		if s.n, err = strconv.Atoi(text[at+1:]); err != nil {
+			return fmt.Errorf("strike %q: %w", text, err)
+		}
+		s.kind = kinds[0]
+		opt.Keep = append(opt.Keep, s)
+	}
+	if group != "" {
+		if _, err := fmt.Sscanf(group, "%d/%d", &opt.Workers, &opt.Shards); err != nil {
+			return fmt.Errorf("group %q is not workers/shards: %w", group, err)
+		}
+	}
+	return nil
+}
+
+// String is the strike as it is given on the command line.
+func (s strike) String() string { return fmt.Sprintf("%v %d", s.kind, s.n) }

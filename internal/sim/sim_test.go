@@ -9,18 +9,21 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
 
 var (
-	seeds   = flag.Int("sim.seeds", defaultSeeds, "seeds to run")
-	first   = flag.Uint64("sim.first", 1, "the first of them")
+	seeds   = flag.Int("sim.seeds", defaultSeeds, "seeds that TestSeeds runs")
+	hours   = flag.Int("sim.hours", defaultHours, "seeds that TestHours runs, at least")
+	within  = flag.Duration("sim.within", 0, "TestHours begins more seeds until this real time has passed")
+	first   = flag.Uint64("sim.first", 1, "the first of the seeds")
 	oneSeed = flag.Uint64("sim.seed", 0, "run this seed only, with its trace")
+	span    = flag.Duration("sim.span", 0, "virtual time with faults of each run of TestSeeds (10m) or TestHours (1h)")
 	off     = flag.String("sim.off", "", "kinds of faults to leave out, by commas")
+	keep    = flag.String("sim.keep", "", "the only strikes of faults to let happen, by commas")
+	group   = flag.String("sim.group", "", "workers/shards, if not as many as the seed says")
 	logFile = flag.String("sim.log", "", "with -sim.seed: write all that happens to this file")
-	minutes = flag.Int("sim.minutes", 10, "virtual minutes of faults in each run")
 	until   = flag.String("sim.until", "", "end with the first violation of one of these invariants, and make nothing simpler")
 )
 
@@ -31,53 +34,66 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
+// options are what the flags say of a seed's run.
 func options(seed uint64, bug Bug) Options {
-	kinds, err := parseFaults(*off)
-	if err != nil {
+	opt := Options{Seed: seed, Span: 10 * time.Minute, Bug: bug}
+	if *span > 0 {
+		opt.Span = *span
+	}
+	if err := opt.parse(*off, *keep, *group); err != nil {
 		panic(err) // a slip on the command line
 	}
-	return Options{Seed: seed, Span: time.Duration(*minutes) * time.Minute, Bug: bug, Off: kinds}
+	return opt
 }
 
-// runAll runs seeds on all processors, until they are done or keep says stop. Results come in the
-// order of the seeds.
-func runAll(first uint64, n int, bug Bug, keep func(Result) bool) {
-	workers := runtime.GOMAXPROCS(0)
-	results := make([]chan Result, n)
-	for i := range results {
-		results[i] = make(chan Result, 1)
+// hour are the options of a run of the size that is promised: every one of them has many faults, and much to do.
+func hour(seed uint64) Options {
+	opt := options(seed, NoBug)
+	opt.Standard = true
+	if *span == 0 {
+		opt.Span = time.Hour
 	}
-	var wg sync.WaitGroup
-	next, stop := make(chan int), make(chan struct{})
-	for range workers {
-		wg.Go(func() {
-			for i := range next {
-				results[i] <- Run(options(first+uint64(i), bug))
-			}
-		})
-	}
-	wg.Go(func() {
-		defer close(next)
-		for i := range n {
+	return opt
+}
+
+// Each run of TestHours has to have as many of them.
+const (
+	faultsAnHour   = 400
+	handOutsAnHour = 10_000
+)
+
+// runAll runs seeds on all processors: n of them, and more as long as there is time; until keep says stop. Results come
+// in the order of the seeds.
+func runAll(n int, within time.Duration, options func(i int) Options, keep func(Result) bool) {
+	began := time.Now()
+	runs := make(chan chan Result, runtime.GOMAXPROCS(0)) // in order; its length bounds how many are begun
+	stop := make(chan struct{})
+	go func() {
+		defer close(runs)
+		for i := 0; i < n || time.Since(began) < within; i++ {
+			run := make(chan Result, 1)
 			select {
-			case next <- i:
+			case runs <- run:
 			case <-stop:
 				return
 			}
+			go func() { run <- Run(options(i)) }()
 		}
-	})
-	for i := range n {
-		if !keep(<-results[i]) {
-			break
+	}()
+	more := true
+	for run := range runs {
+		if r := <-run; more && !keep(r) {
+			more = false
+			close(stop)
 		}
 	}
-	close(stop)
-	wg.Wait()
 }
 
 // traced makes a failing run simpler and runs it again, now with its trace.
-func traced(t *testing.T, v *Violation) *Violation {
-	opt := Shrink(options(v.Seed, NoBug), v)
+func traced(t *testing.T, opt Options, v *Violation) *Violation {
+	if *oneSeed == 0 || *logFile == "" {
+		opt = Shrink(opt, v)
+	}
 	opt.Trace = true
 	if *oneSeed != 0 && *logFile != "" {
 		f, err := os.Create(*logFile)
@@ -97,46 +113,49 @@ func traced(t *testing.T, v *Violation) *Violation {
 	return again.Violation
 }
 
-// TestSeeds runs the true protocol under every seed's faults. Nothing may be found.
-func TestSeeds(t *testing.T) {
-	t.Parallel()
-	from, n := *first, *seeds
+// run runs seeds of the true protocol, of which nothing may be found, and prints one line of totals.
+func run(t *testing.T, n int, within time.Duration, options func(seed uint64) Options) *totals {
+	from := *first
 	if *oneSeed != 0 {
-		from, n = *oneSeed, 1
+		from, n, within = *oneSeed, 1, 0
 	}
-	var total Result
-	var violations int
-	runAll(from, n, NoBug, func(r Result) bool {
-		total.Virtual += r.Virtual
-		total.Events += r.Events
-		total.HandOuts += r.HandOuts
-		total.Repeats += r.Repeats
-		total.Takes += r.Takes
-		total.Records += r.Records
-		total.Shards += r.Shards
-		for k, c := range r.Faults {
-			total.Faults[k] += c
-		}
+	began, total, violations := time.Now(), &totals{}, 0
+	runAll(n, within, func(i int) Options { return options(from + uint64(i)) }, func(r Result) bool {
+		total.add(r)
 		v := r.Violation
 		if v == nil {
 			return true
 		}
 		if violations++; violations <= 3 && *until == "" {
-			t.Errorf("%v", traced(t, v))
+			t.Errorf("%v", traced(t, options(r.Seed), v))
 		} else {
 			t.Errorf("seed %d: %s: %s", r.Seed, v.Invariant, v.Detail)
 		}
 		return !slices.Contains(strings.Fields(*until), strings.Fields(v.Invariant)[0])
 	})
-	var faults strings.Builder
-	sum := 0
-	for k, c := range total.Faults {
-		sum += c
-		fmt.Fprintf(&faults, ", %s %d", fault(k), c)
+	total.took = time.Since(began)
+	fmt.Println(total)
+	return total
+}
+
+// TestSeeds runs small groups for a short while, with odd things.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	run(t, *seeds, 0, func(seed uint64) Options { return options(seed, NoBug) })
+}
+
+// TestHours runs groups of five workers on 16 to 25 shards for a virtual hour each, with at least 400 faults and
+// 10,000 hand-outs:
+//
+//	go test ./internal/sim -run TestHours -sim.hours=10000 -count=1 -timeout 0 -v
+func TestHours(t *testing.T) {
+	total := run(t, *hours, *within, hour)
+	if *oneSeed != 0 || *span != 0 {
+		return
 	}
-	fmt.Printf("sim: %d seeds, %v of virtual time, %d events, %d shards, %d records, %d hand-outs, %d takes, %d repeats, %d violations; %d faults%s\n",
-		n, total.Virtual.Round(time.Minute), total.Events, total.Shards, total.Records, total.HandOuts, total.Takes, total.Repeats,
-		violations, sum, faults.String())
+	if total.leastFaults < faultsAnHour || total.leastHandOuts < handOutsAnHour {
+		t.Errorf("a run has only %d faults, or one has only %d hand-outs, want %d and %d", total.leastFaults, total.leastHandOuts, faultsAnHour, handOutsAnHour)
+	}
 }
 
 // TestReplay runs seeds twice: a run that depends on anything but its seed cannot be debugged.
@@ -163,7 +182,7 @@ func TestPlantedBugs(t *testing.T) {
 			t.Parallel()
 			found := false
 			others := map[string]int{}
-			runAll(1, max(within, rare[bug]), bug, func(r Result) bool {
+			runAll(max(within, rare[bug]), 0, func(i int) Options { return options(1+uint64(i), bug) }, func(r Result) bool {
 				if r.Violation != nil {
 					others[strings.Fields(r.Violation.Invariant)[0]]++
 				}

@@ -13,7 +13,6 @@ import (
 
 const (
 	numKeys   = 40
-	usualOpen = 14 // shards
 	hashSpace = 1 << 32
 )
 
@@ -28,7 +27,8 @@ type streamModel struct {
 	total     int
 	quiet     bool // produces no more
 	sleepy    bool // nothing is written for a minute or two, again and again
-	most      int  // open shards
+	least     int  // open shards
+	most      int
 	recreated bool // the stream was deleted and made again under its name
 
 	start      lease.Position // where the group begins: from the control item
@@ -47,19 +47,17 @@ type place struct {
 }
 
 func newStreamModel(w *world) *streamModel {
-	s := &streamModel{w: w, rng: stream(w.opt.Seed, 3), byID: map[string]*shard{}, seq: 95, most: usualOpen} // soon a digit longer
+	s := &streamModel{w: w, rng: stream(w.opt.Seed, 3), byID: map[string]*shard{}, seq: 95} // soon a digit longer
 	for k := range s.keys {
 		s.keys[k].hash = s.rng.Uint64N(hashSpace)
 	}
 	s.sleepy = s.rng.IntN(4) == 0
 	// The stream has a past: it was written and resharded before any worker came.
 	w.now = -time.Minute
-	n := uint64(1 + s.rng.IntN(8))
-	if w.opt.shards > 0 {
-		n = uint64(w.opt.shards)
-	}
-	for i := range n {
-		s.add(hashSpace*i/n, hashSpace*(i+1)/n-1)
+	var n int
+	n, s.least, s.most = w.opt.shards(s.rng)
+	for i := range uint64(n) {
+		s.add(hashSpace*i/uint64(n), hashSpace*(i+1)/uint64(n)-1)
 	}
 	past := s.rng.IntN(4)
 	if w.opt.script != nil {
@@ -140,6 +138,8 @@ func (s *streamModel) put() {
 	}
 }
 
+func (s *streamModel) any(rng *rand.Rand) *shard { return s.shards[rng.IntN(len(s.shards))] }
+
 func (s *streamModel) open() []*shard {
 	var open []*shard
 	for _, sh := range s.shards {
@@ -153,7 +153,7 @@ func (s *streamModel) open() []*shard {
 // reshard splits a shard, or merges two neighbours.
 func (s *streamModel) reshard(rng *rand.Rand) bool {
 	open := s.open()
-	if len(open) < 2 || len(open) < s.most && rng.IntN(2) == 0 {
+	if len(open) <= s.least || len(open) < s.most && rng.IntN(2) == 0 {
 		return s.split(open[rng.IntN(len(open))], rng)
 	}
 	slices.SortFunc(open, func(a, b *shard) int { return cmp.Compare(a.lo, b.lo) })
@@ -180,7 +180,7 @@ func (s *streamModel) reshardNewest(rng *rand.Rand) {
 		return
 	}
 	newest := open[len(open)-1]
-	if len(open) >= s.most || len(open) > 1 && rng.IntN(3) == 0 {
+	if len(open) >= s.most || len(open) > s.least && rng.IntN(3) == 0 {
 		for _, other := range open {
 			if other.hi+1 == newest.lo {
 				s.add(other.lo, newest.hi, other, newest)

@@ -2,52 +2,11 @@ package sim
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"time"
 
 	"github.com/leatstream/leat/lease"
 )
-
-// Options say what to run.
-type Options struct {
-	Seed  uint64
-	Span  time.Duration // of virtual time with faults; a healing phase follows
-	Bug   Bug           // planted; NoBug for a true run
-	Only  []fault       // if not nil: these kinds of faults and no others, seldom
-	Off   []fault       // these not, to see whether a seed fails without them
-	Trace bool          // keep what happened, for Violation.Trace
-	Log   io.Writer     // with Trace: gets all of it
-
-	script func(*world) // says what happens, in place of faults and healing
-	hosts  int          // with script: none of them is started
-	shards int          // with script: at the start
-}
-
-// Result is what a run came to.
-type Result struct {
-	Seed      uint64
-	Hash      uint64 // of every event, in order: equal for equal options
-	Virtual   time.Duration
-	Events    int
-	Faults    [numFaults]int
-	HandOuts  int // records given to a handler
-	Repeats   int // of these, not for the first time
-	Takes     int // leases that got an owner
-	Moves     []Move
-	Skipped   int // records that an operator's seek passed over
-	Lost      int // records that passed their retention unread, as was told
-	Untold    int // gaps at the beginning of a shard, of which no reader can know
-	Records   int
-	Shards    int
-	Violation *Violation
-}
-
-// Move is a shard's way from one worker to another.
-type Move struct {
-	Crash bool          // else a clean stop
-	Gap   time.Duration // from the crash, or from the request to stop, to the grant at the next worker
-}
 
 // world is one run. Everything in it happens on one goroutine, in the order of the queue.
 type world struct {
@@ -115,8 +74,8 @@ func Run(opt Options) Result {
 			if p.dead {
 				continue
 			}
-			if e.at < p.pausedUntil { // what came meanwhile comes in any order
-				w.push(event{at: p.pausedUntil + w.faults.between(pause, 0, 20*time.Millisecond), process: p, label: e.label, run: e.run})
+			if at := p.comes(&e); at > e.at { // what came meanwhile comes in any order
+				w.push(event{at: at, process: p, late: true, label: e.label, run: e.run})
 				continue
 			}
 		}
@@ -138,7 +97,7 @@ func Run(opt Options) Result {
 func newWorld(opt Options) *world {
 	w := &world{opt: opt, rng: stream(opt.Seed, 1), final: map[string]bool{}}
 	w.res.Hash = 14695981039346656037
-	w.faults.init(opt)
+	w.faults.init(w)
 	w.check.w, w.heal.w = w, w
 	w.startKind = startKind(w.rng.IntN(3))
 	w.rereads = w.rng.IntN(2) == 0
@@ -146,23 +105,25 @@ func newWorld(opt Options) *world {
 		Stream: "orders", ARN: "arn:aws:kinesis:eu-central-1:000000000000:stream/orders", Created: epoch.Add(-time.Hour),
 		Failover: 6 * time.Second, Heartbeat: 2 * time.Second, Watch: time.Second, Relist: time.Minute, Checkpoint: 5 * time.Second,
 	}
-	if w.rng.IntN(4) == 0 {
+	if w.rng.IntN(4) == 0 && opt.Workers == 0 {
 		w.cfg.MaxShards = 12
 	}
 	if opt.script != nil {
-		w.startKind, w.cfg.MaxShards = startHorizon, 0
+		w.startKind = startHorizon
 	}
 	w.store = newStoreModel(w)
 	w.stream = newStreamModel(w)
 	if w.startKind == startTime {
 		w.cfg.Start = w.stream.pastTime()
 	}
-	n := 3 + w.rng.IntN(3)
-	if opt.script != nil {
-		n = opt.hosts
-	}
+	n := opt.workers(w.rng)
 	for i := range n {
 		w.hosts = append(w.hosts, &host{w: w, name: fmt.Sprintf("w%d", i)})
+	}
+	if w.faults.on[scaledOut] && opt.script == nil {
+		for i := range n {
+			w.hosts = append(w.hosts, &host{w: w, name: w.hosts[i].name, spare: true})
+		}
 	}
 	w.stream.produce()
 	w.watchDrains()
@@ -170,11 +131,11 @@ func newWorld(opt Options) *world {
 		opt.script(w)
 		return w
 	}
-	for _, h := range w.hosts {
+	for _, h := range w.hosts[:n] {
 		w.after(w.between(0, 3*time.Second), "boot", h.boot)
 	}
 	w.plantItems()
-	w.faults.schedule(w)
+	w.faults.schedule()
 	if f := &w.faults; f.on[expiry] || f.on[retention] || f.on[leasesDeleted] || f.on[allDeleted] || f.on[restored] {
 		w.heal.slack = 5 * w.cfg.Relist
 	}
