@@ -68,7 +68,7 @@ func (m *Member) onLeases(e LeasesRead) {
 			m.do(Report{Kind: Unreadable, Shard: bad.Key, Err: bad})
 		}
 	}
-	present := map[string]bool{}
+	present := make(map[string]bool, len(e.Items))
 	for _, item := range e.Items {
 		present[item.Key.Shard] = true
 		m.believes(item)

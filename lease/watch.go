@@ -54,7 +54,7 @@ func (m *Member) onMembers(e MembersRead) {
 	first := !m.membersKnown
 	m.membersLast, m.membersKnown = m.now, true
 
-	present := map[string]bool{}
+	present := make(map[string]bool, len(e.Items))
 	control := false
 	for _, item := range e.Items {
 		switch item.Key.Kind {
