@@ -95,6 +95,7 @@ func (s *storeModel) keep(key lease.Key, item lease.Item, found bool) {
 		if key.Kind == lease.KindLease {
 			list = &s.leases
 		}
+		*list = slices.DeleteFunc(*list, s.forgotten)
 		at, _ := slices.BinarySearchFunc(*list, h.text, func(h *history, text string) int { return strings.Compare(h.text, text) })
 		*list = slices.Insert(*list, at, h)
 	}
@@ -103,6 +104,17 @@ func (s *storeModel) keep(key lease.Key, item lease.Item, found bool) {
 		old++
 	}
 	h.versions = append(slices.Delete(h.versions, 0, old), version{since: s.w.now, item: item, found: found})
+}
+
+// forgotten says whether an item was deleted so long ago that no read and no copy of the table has it any more, and
+// forgets it: in a long run there are many.
+func (s *storeModel) forgotten(h *history) bool {
+	last := &h.versions[len(h.versions)-1]
+	if last.found || last.since > s.w.now-copies*copyEvery-maxStale {
+		return false
+	}
+	delete(s.history, h.key)
+	return true
 }
 
 // asOf is the version that was the truth then.
