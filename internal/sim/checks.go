@@ -19,7 +19,7 @@ type checks struct {
 func (w *world) violate(invariant, shard, worker, format string, args ...any) {
 	if w.check.violation == nil {
 		w.check.violation = &Violation{
-			Seed: w.opt.Seed, Span: w.opt.Span, Off: w.opt.Off, Invariant: invariant, At: w.now, Shard: shard, Worker: worker,
+			Options: w.opt, Invariant: invariant, At: w.now, Shard: shard, Worker: worker,
 			Detail: fmt.Sprintf(format, args...),
 		}
 		if w.tracing() {

@@ -112,6 +112,9 @@ func (f *faults) init(w *world) {
 	for _, k := range []fault{leasesDeleted, allDeleted, restored} {
 		f.on[k] = f.on[k] && pick.IntN(3) == 0 // they hide much
 	}
+	if often := []fault{lateSend, slowCall, staleRead, emptyAnswer, lateAck}; !slices.ContainsFunc(often, f.isOn) {
+		f.on[often[pick.IntN(len(often))]] = true // so that an hour has its 400 faults
+	}
 	if pick.IntN(4) == 0 && opt.Only == nil && opt.script == nil {
 		f.calmUntil = min(between(pick, 4*time.Minute, 10*time.Minute), opt.Span/2)
 	}
@@ -121,10 +124,13 @@ func (f *faults) init(w *world) {
 			f.on[k] = slices.Contains(opt.Only, k)
 		}
 	}
-	for _, k := range opt.Off {
-		f.on[k] = false
+	for k := range numFaults {
+		kept := opt.Keep == nil || slices.ContainsFunc(opt.Keep, func(s strike) bool { return s.kind == k })
+		f.on[k] = f.on[k] && kept && !slices.Contains(opt.Off, k)
 	}
 }
+
+func (f *faults) isOn(k fault) bool { return f.on[k] }
 
 // hits says whether a fault strikes at a place where it does with a probability of p.
 func (f *faults) hits(k fault, p float64) bool {
@@ -175,19 +181,4 @@ func (f *faults) every(k fault, mean time.Duration, hit func(rng *rand.Rand)) {
 		w.after(time.Duration(gap*float64(mean)/f.pace), k.String(), next)
 	}
 	w.at(f.calmUntil+between(rng, 0, 2*mean), k.String(), next)
-}
-
-// minFaults is how many faults an hour has at least. Where chance has left few kinds on, or slow ones, they are made
-// to follow each other faster.
-const minFaults = 500
-
-func (f *faults) hurry() {
-	sum := 0
-	for _, n := range f.strikes {
-		sum += n
-	}
-	if due := minFaults * (f.w.now - f.calmUntil).Hours() * f.w.opt.Span.Hours() / (f.w.opt.Span - f.calmUntil).Hours(); float64(sum) < due && f.pace < 8 {
-		f.pace *= 1.2
-	}
-	f.w.after(time.Minute, "hurry", f.hurry)
 }

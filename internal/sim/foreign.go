@@ -20,7 +20,7 @@ const otherStream = "payments"
 // plantItems puts another stream's items into the group before its first worker comes: a worker that is never
 // heard of again, its lease, and the stream's record, which makes the control item.
 func (w *world) plantItems() {
-	if !w.faults.on[foreignItem] {
+	if !w.faults.on[foreignItem] || !w.faults.strike(foreignItem) {
 		return
 	}
 	worker := lease.Item{Key: lease.WorkerKey("elsewhere.1"), Counter: 7}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/leatstream/leat/internal/dispatch"
@@ -207,7 +208,7 @@ func (g *grant) startHandler() {
 	}
 	failed := w.faults.hits(failedHandler, 0.03)
 	if w.tracing() {
-		w.note(g.shard.id, g.owner, "hands out records %d to %d for %v", from, to-1, length)
+		w.keepLine(line{at: w.now, shard: g.shard.id, worker: g.owner, routine: true, text: fmt.Sprintf("hands out records %d to %d for %v", from, to-1, length)})
 	}
 	p.after(length, "handled", func() { g.handled(from, to, failed) })
 	g.fetchAfter(0)
@@ -219,7 +220,10 @@ func (g *grant) handled(from, to int, failed bool) {
 	g.running = false
 	p.busy[g.shard.id]--
 	if w.tracing() {
-		w.note(g.shard.id, g.owner, "handler of %d to %d returns, failed: %v", from, to-1, failed)
+		w.keepLine(line{
+			at: w.now, shard: g.shard.id, worker: g.owner, detail: !failed,
+			text: fmt.Sprintf("handler of %d to %d returns, failed: %v", from, to-1, failed),
+		})
 	}
 	for i := from; i < to; i++ {
 		if r := &g.shard.records[i]; r.poison > 0 && !w.faults.healed {

@@ -225,11 +225,11 @@ func (p *process) step(m *lease.Member, ev lease.Event) {
 		return
 	}
 	if w.tracing() {
-		w.note(shardOf(ev), p.id, "<- %s", describe(ev))
+		w.keepLine(line{at: w.now, shard: shardOf(ev), worker: p.id, text: "<- " + describe(ev), detail: true})
 	}
 	for _, a := range m.Step(p.clock.read(w.now), ev) {
 		if w.tracing() {
-			w.note(shardOf(a), p.id, "-> %s", describe(a))
+			w.keepLine(line{at: w.now, shard: shardOf(a), worker: p.id, text: "-> " + describe(a), detail: true})
 		}
 		p.do(m, a)
 		if f := &w.faults; !p.dead && f.hits(crashBetween, 0.0003) {

@@ -5,4 +5,5 @@ package sim
 const (
 	defaultSeeds = 200
 	defaultHours = 10
+	shrunkBugs   = 5
 )

@@ -18,7 +18,7 @@ type Options struct {
 
 	// What Shrink has found to be enough.
 	Off     []fault  // these kinds of faults not
-	Keep    []strike // if not nil: only these strikes
+	Keep    []strike // if not nil: only these strikes, and only the kinds that they are of
 	Workers int      // if not 0: as many
 	Shards  int      // if not 0: as many at the start, and not many more later
 

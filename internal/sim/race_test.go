@@ -7,4 +7,5 @@ package sim
 const (
 	defaultSeeds = 40
 	defaultHours = 1
+	shrunkBugs   = 2
 )

@@ -21,7 +21,7 @@ var (
 	oneSeed = flag.Uint64("sim.seed", 0, "run this seed only, with its trace")
 	span    = flag.Duration("sim.span", 0, "virtual time with faults of each run of TestSeeds (10m) or TestHours (1h)")
 	off     = flag.String("sim.off", "", "kinds of faults to leave out, by commas")
-	keep    = flag.String("sim.keep", "", "the only strikes of faults to let happen, by commas")
+	keep    = flag.String("sim.keep", "", "the only strikes of faults to let happen, by commas, or none")
 	group   = flag.String("sim.group", "", "workers/shards, if not as many as the seed says")
 	logFile = flag.String("sim.log", "", "with -sim.seed: write all that happens to this file")
 	until   = flag.String("sim.until", "", "end with the first violation of one of these invariants, and make nothing simpler")
@@ -40,7 +40,7 @@ func options(seed uint64, bug Bug) Options {
 	if *span > 0 {
 		opt.Span = *span
 	}
-	if err := opt.parse(*off, *keep, *group); err != nil {
+	if err := opt.parse(*group, *off, *keep); err != nil {
 		panic(err) // a slip on the command line
 	}
 	return opt
@@ -188,7 +188,7 @@ func TestPlantedBugs(t *testing.T) {
 				}
 				if v := r.Violation; v != nil && slices.Contains(strings.Fields(bugs[bug].breaks), strings.Fields(v.Invariant)[0]) {
 					found = true
-					t.Logf("found with seed %d at %v by %s: %s", v.Seed, v.At.Round(time.Millisecond), v.Invariant, v.Detail)
+					t.Logf("found with seed %d at %v by %s: %s", v.Options.Seed, v.At.Round(time.Millisecond), v.Invariant, v.Detail)
 				}
 				return !found
 			})

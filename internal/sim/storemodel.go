@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -78,7 +79,12 @@ func (s *storeModel) write(sender string, w lease.Write) (lease.Item, error) {
 	s.keep(key, item, w.Op != lease.Delete)
 	s.storeAttributes(sender, w.Op, item, key)
 	if s.w.tracing() {
-		s.w.note(key.Shard, sender, "%v applied: %s", w.Op, describe(item))
+		beat := key.Kind == lease.KindWorker && found && item.Worker.State == old.Worker.State && slices.Equal(item.Worker.Wants, old.Worker.Wants)
+		checkpoint := item.Lease.Owner == sender && old.Lease.Owner == sender
+		s.w.keepLine(line{
+			at: s.w.now, shard: key.Shard, worker: sender, detail: beat, routine: checkpoint,
+			text: fmt.Sprintf("%v applied: %s", w.Op, describe(item)),
+		})
 	}
 	s.w.heal.written(sender, w)
 	s.w.check.applied(sender, w, old, found, item)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -12,13 +13,12 @@ func (f *faults) schedule() {
 	f.scheduleServices()
 	f.scheduleTable()
 	f.scheduleStream()
-	f.w.after(f.calmUntil+time.Minute, "hurry", f.hurry)
 }
 
 // scheduleCalm has the store away for short times, and nothing else. Once all have settled no lease may change its
 // owner (L7).
 func (f *faults) scheduleCalm() {
-	if f.calmUntil == 0 {
+	if f.calmUntil == 0 || slices.Contains(f.w.opt.Off, storeOutage) {
 		return
 	}
 	w, rng := f.w, stream(f.w.opt.Seed, 4)

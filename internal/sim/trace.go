@@ -11,9 +11,7 @@ import (
 
 // Violation is an invariant that did not hold.
 type Violation struct {
-	Seed          uint64
-	Span          time.Duration
-	Off           []fault // kinds that the seed fails without
+	Options       Options // of the run
 	Invariant     string
 	At            time.Duration
 	Shard, Worker string // concerned, if any
@@ -24,19 +22,20 @@ type Violation struct {
 // String is the violation with its trace and the command that shows it again.
 func (v *Violation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %s at %v, shard %q, worker %q: %s\n", v.Seed, v.Invariant, v.At, v.Shard, v.Worker, v.Detail)
+	fmt.Fprintf(&b, "seed %d: %s at %v, shard %q, worker %q: %s\n", v.Options.Seed, v.Invariant, v.At, v.Shard, v.Worker, v.Detail)
 	for _, line := range v.Trace {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
-	fmt.Fprintf(&b, "replay: go test ./internal/sim -run TestSeeds -sim.seed=%d -sim.minutes=%d", v.Seed, int(v.Span.Minutes()))
-	if len(v.Off) > 0 {
-		fmt.Fprintf(&b, " -sim.off=%q", joinFaults(v.Off))
+	test := "TestSeeds"
+	if v.Options.Standard {
+		test = "TestHours"
 	}
+	fmt.Fprintf(&b, "replay: go test ./internal/sim -run %s %s -sim.log=FILE", test, v.Options.flags())
 	return b.String()
 }
 
 // traceLines is how many lines a violation shows.
-const traceLines = 60
+const traceLines = 30
 
 // trace keeps what happened. It costs much more than the run itself, so a run is traced only when it
 // is known to fail.
@@ -46,6 +45,8 @@ type line struct {
 	at            time.Duration
 	shard, worker string // concerned, "" is all
 	text          string
+	detail        bool // what one member is told or wants, or of no account: shown in the log only
+	routine       bool // of many that follow each other, one tells enough
 }
 
 // String is the line as it is shown.
@@ -57,39 +58,44 @@ func (w *world) tracing() bool { return w.opt.Trace }
 
 // note keeps a line of the trace.
 func (w *world) note(shard, worker, format string, args ...any) {
-	if !w.tracing() {
-		return
+	if w.tracing() {
+		w.keepLine(line{at: w.now, shard: shard, worker: worker, text: fmt.Sprintf(format, args...)})
 	}
-	l := line{at: w.now, shard: shard, worker: worker, text: fmt.Sprintf(format, args...)}
+}
+
+func (w *world) keepLine(l line) {
 	w.trace = append(w.trace, l)
 	if w.opt.Log != nil {
 		fmt.Fprintln(w.opt.Log, l)
 	}
 }
 
-// about returns the last lines about a shard and its relatives, or about a worker if there is no
-// shard, oldest first.
+// about returns the last lines that a person needs to understand what happened to a shard or a worker, oldest first:
+// what the store took, which workers came and went, where records were handed out, and the faults.
 func (t trace) about(s *streamModel, shard, worker string) []string {
 	family := []string{shard}
 	if sh := s.byID[shard]; sh != nil {
 		family = slices.Concat(family, names(sh.parents), names(sh.children))
 	}
-	var lines []string
+	var kept []line // newest first
 	for _, l := range slices.Backward(t) {
-		if len(lines) == traceLines {
+		switch last := len(kept) - 1; {
+		case l.detail:
+		case l.shard != "" && shard != "" && !slices.Contains(family, l.shard):
+		case shard == "" && worker != "" && l.worker != worker && l.worker != "":
+		case l.routine && last >= 0 && kept[last].routine && kept[last].worker == l.worker && kept[last].shard == l.shard:
+			kept[last].text = "... " + strings.TrimPrefix(kept[last].text, "... ") // there were others before it
+		default:
+			kept = append(kept, l)
+		}
+		if len(kept) == traceLines {
 			break
 		}
-		switch {
-		case l.shard != "" && shard != "" && !slices.Contains(family, l.shard):
-		case l.shard == "" && shard != "" && strings.HasPrefix(l.text, "<-"): // ticks and reads
-		case l.shard == "" && shard != "" && strings.Contains(l.text, "heartbeat") && strings.Contains(l.text, "alive"):
-		case l.shard == "" && shard != "" && strings.HasPrefix(l.text, "->") && !strings.Contains(l.text, "report"):
-		case shard == "" && worker != "" && l.worker != worker && l.worker != "":
-		default:
-			lines = append(lines, l.String())
-		}
 	}
-	slices.Reverse(lines)
+	var lines []string
+	for _, l := range slices.Backward(kept) {
+		lines = append(lines, l.String())
+	}
 	return lines
 }
 
