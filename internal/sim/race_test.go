@@ -2,10 +2,13 @@
 
 package sim
 
-// defaultSeeds is small under the race detector, which is slow, and has nothing to find here: there is no goroutine. CI
-// runs more without it.
+import "time"
+
+// The race detector is slow, and has nothing to find here: there is no goroutine in a run. CI runs more without it.
 const (
+	raced        = true
 	defaultSeeds = 40
 	defaultHours = 1
 	shrunkBugs   = 2
+	replaySpan   = 30 * time.Second
 )

@@ -158,18 +158,25 @@ func TestHours(t *testing.T) {
 	}
 }
 
-// TestReplay runs seeds twice: a run that depends on anything but its seed cannot be debugged.
+// TestReplay runs 200 seeds twice: a run that depends on anything but its seed cannot be debugged.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(10) {
-		opt := options(1000+seed, NoBug)
-		opt.Span = 3 * time.Minute
-		a := Run(opt)
-		opt.Trace = seed%2 == 0 // tracing must not change the run
-		if b := Run(opt); a.Hash != b.Hash || a.Events != b.Events {
-			t.Errorf("seed %d: %d events with hash %x, then %d with %x", opt.Seed, a.Events, a.Hash, b.Events, b.Hash)
+	var before Result
+	runAll(2*200, 0, func(i int) Options {
+		opt := options(1000+uint64(i/2), NoBug)
+		if *span == 0 {
+			opt.Span = replaySpan
 		}
-	}
+		opt.Standard = i%8 > 3 && !raced
+		opt.Trace = i%4 == 1 // tracing must not change the run
+		return opt
+	}, func(r Result) bool {
+		if before.Seed == r.Seed && (before.Hash != r.Hash || before.Events != r.Events) {
+			t.Errorf("seed %d: %d events with hash %x, then %d with %x", r.Seed, before.Events, before.Hash, r.Events, r.Hash)
+		}
+		before = r
+		return true
+	})
 }
 
 // TestPlantedBugs shows that the checks can fail: each bug must be found, and by an invariant that it breaks.
