@@ -39,6 +39,7 @@ const (
 	StopWithoutRelease
 	ExitOnError
 	NoHolds
+	LeavesUntold
 	numBugs
 )
 
@@ -71,6 +72,7 @@ var bugs = [numBugs]struct{ name, breaks string }{
 	StopWithoutRelease: {"a clean stop releases nothing (the Java KCL)", "L6"},
 	ExitOnError:        {"a worker ends when the store does not answer (harlow)", "L7"},
 	NoHolds:            {"workers do not see the holds of operators", "hold"},
+	LeavesUntold:       {"nobody hears that a worker leaves before it has left (the Java KCL)", "L6"},
 }
 
 // String is the bug in words.
@@ -109,6 +111,14 @@ func (b Bug) misread(w *world, item lease.Item) lease.Item {
 		item.Lease.Hold = lease.Hold{Version: item.Lease.Hold.Version}
 	case b == GhostHeartbeat && item.Key.Kind == lease.KindWorker && lives(item.Worker.State) && !w.runs(item.Key.Worker):
 		item.Counter += int64(w.now / time.Second)
+	}
+	return item
+}
+
+// hides changes what others see of a worker.
+func (b Bug) hides(item lease.Item) lease.Item {
+	if b == LeavesUntold && item.Worker.State == lease.Leaving {
+		item.Worker.State = lease.Alive
 	}
 	return item
 }

@@ -187,7 +187,8 @@ func (g *grant) startHandler() {
 	if w.opt.Bug == AckOnHandOut {
 		g.ack(from, to)
 	}
-	length := p.between(time.Millisecond, 150*time.Millisecond)
+	length := p.between(time.Millisecond, 150*time.Millisecond) + g.shard.hangs
+	g.shard.hangs = 0
 	if w.faults.healed {
 		length /= 8 // the backlog of the bad times is worked off
 	}

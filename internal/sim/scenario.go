@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/leatstream/leat/lease"
@@ -110,6 +112,40 @@ func rollingRestarts(pause func(time.Duration)) func(*world) {
 		}
 		w.at(2*time.Minute+time.Millisecond, "restarts", func() { next(0) })
 	}
+}
+
+// slowLeaver stops a worker while one of its handlers hangs. All its other leases are free at once, and nobody's plan may
+// count on the leaver for them: they have other readers within two seconds. So has the last one, once its handler has
+// returned (L6).
+func slowLeaver(w *world) {
+	for _, h := range w.hosts {
+		h.boot()
+	}
+	const hangs = 15 * time.Second
+	w.at(time.Minute, "hang", func() {
+		leaver := w.hosts[0].process
+		grants := slices.SortedFunc(slices.Values(leaver.grants), func(a, b *grant) int { return cmp.Compare(len(b.shard.records), len(a.shard.records)) })
+		if len(grants) < 2 {
+			w.violate("L2 balanced", "", leaver.id, "it has %d shards", len(grants))
+			return
+		}
+		slow := grants[0].shard
+		slow.hangs = hangs
+		expect := func(after time.Duration, grants []*grant) {
+			w.after(after, "look", func() {
+				for _, g := range grants {
+					if item, _ := w.store.lease(g.shard.id); item.Lease.Owner == "" || item.Lease.Owner == g.owner {
+						w.violate("L6 stop", g.shard.id, g.owner, "%v after its reader was asked to stop nobody else has it: %s", after, describe(item))
+					}
+				}
+			})
+		}
+		w.when(func() bool { return slow.hangs == 0 }, func() {
+			leaver.stop()
+			expect(2*time.Second, grants[1:])
+			expect(hangs+2*time.Second, grants[:1])
+		})
+	})
 }
 
 // longOutages takes the store away from all, for five failover times and in each way. Nobody fences on a view that

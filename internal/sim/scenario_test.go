@@ -74,6 +74,20 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// A worker that leaves, and has to wait for a handler, keeps nobody waiting for its other shards.
+func TestSlowLeaver(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(10) {
+		if r := Run(slowLeaverOptions(1+seed, NoBug)); r.Violation != nil {
+			t.Fatal(r.Violation)
+		}
+	}
+}
+
+func slowLeaverOptions(seed uint64, bug Bug) Options {
+	return Options{Seed: seed, Span: 2 * time.Minute, Bug: bug, Only: []fault{}, Workers: 3, Shards: 9, script: slowLeaver}
+}
+
 // The leases of idle shards are changed by hand, under their owners' feet.
 func TestIdleChanged(t *testing.T) {
 	t.Parallel()

@@ -42,6 +42,7 @@ type shard struct {
 	records   []record
 	hashRange lease.HashRange
 
+	hangs      time.Duration // for which the next handler does
 	spentUntil time.Duration // until then its read quota is
 	second     time.Duration // the last one in which it was read
 	reads      int           // so far in it

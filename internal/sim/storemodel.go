@@ -144,7 +144,7 @@ func (s *storeModel) read(stale bool, list []*history, stream string) []lease.It
 			at -= s.w.faults.between(staleRead, 0, maxStale)
 		}
 		if v := h.asOf(at); v.found {
-			items = append(items, s.w.opt.Bug.misread(s.w, v.item))
+			items = append(items, s.w.opt.Bug.hides(s.w.opt.Bug.misread(s.w, v.item)))
 		}
 	}
 	return items
