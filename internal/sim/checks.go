@@ -128,6 +128,9 @@ func (c *checks) updated(sender string, sh *shard, old, item lease.Item) {
 		if is.Owner != "" {
 			w.res.Takes++
 		}
+		if is.Owner != "" && was.Owner == sender {
+			w.restless = w.now + rest
+		}
 		if was.Owner != "" && was.Owner != sender && w.alive(was.Owner) && !w.final[was.Owner] {
 			w.violate("S5 counter", sh.id, sender, "taken from %s, which is alive and has not been fenced", was.Owner)
 		}

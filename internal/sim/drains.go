@@ -8,9 +8,15 @@ import "time"
 // itself, the time in which a silent worker would be found out, and a look.
 const drainLimit = drainTimeout + drainGrace + 7*time.Second + pollInterval
 
-// wantLimit is how long a want may stand. The owner may rest, or doubt, the lease for a minute: the receiver, which
-// has joined later or has heard nothing from the stream, cannot know it and asks for nothing else.
-const wantLimit = time.Minute + drainLimit
+// wantLimit is how long a want may stand in any case. A lease that has moved rests for a minute, and one that the stream says
+// it does not know is in doubt for as long. Those who saw it leave it out of their plans. A worker that has joined
+// since cannot know: it may ask for what nobody may give yet, while an owner that could give something plans to
+// give it to another newcomer, who does not ask for it (seed 4, with 8 shards on 3 workers). When the minute is over all
+// plans are the same again; so from then on a want stands no longer than a drain.
+const wantLimit = rest + drainLimit
+
+// rest is how long a lease stays where it has been moved to.
+const rest = time.Minute
 
 // want is a worker's wish for a lease.
 type want struct{ worker, lease string }
@@ -56,7 +62,7 @@ func (w *world) watchWants() {
 				since = w.now
 			}
 			seen[key] = since
-			if w.now-since > wantLimit {
+			if w.now-since > wantLimit || w.now-max(since, w.restless) > drainLimit {
 				w.violate("L4 drains", "", h.key.Worker, "it wants %s since %v", lease, since)
 			}
 		}

@@ -121,6 +121,7 @@ func (g *grant) fetch() {
 				return
 			}
 			if err == errMissing && g.p.verify() {
+				w.restless = w.now + max(rest, w.cfg.Relist)
 				g.p.tell(g.m, lease.Missing{Shard: sh.id, Token: g.token})
 			}
 			if w.opt.Bug != StuckReader {

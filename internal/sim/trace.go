@@ -136,7 +136,7 @@ func describe(x any) string {
 			return fmt.Sprintf("%s counter %d, owner %q, checkpoint %v, root %v, children %v, hold %q %d", x.Key, x.Counter, l.Owner, l.Checkpoint, l.Root,
 				l.Children, l.Hold.ID, l.Hold.Version)
 		case lease.KindWorker:
-			return fmt.Sprintf("%s heartbeat %d, %v", x.Key, x.Counter, x.Worker.State)
+			return fmt.Sprintf("%s heartbeat %d, %v, wants %v", x.Key, x.Counter, x.Worker.State, x.Worker.Wants)
 		}
 		return fmt.Sprintf("%s changes %d, %v", x.Key, x.Counter, x.Control.Streams)
 	case lease.WriteItem:

@@ -41,6 +41,7 @@ type world struct {
 	moved       func(sh *shard, to string) // told of every new owner, if set
 	paused      func(sh *shard)            // told when a shard's reader is closed or opened, if set
 	wants       map[want]time.Duration     // since when
+	restless    time.Duration              // until then leases rest, or are in doubt
 }
 
 // startKind says where the group begins.
