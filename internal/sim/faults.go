@@ -103,6 +103,9 @@ func (f *faults) init(w *world) {
 	opt := w.opt
 	pick := stream(opt.Seed, 2)
 	f.pace = []float64{0.3, 1, 1, 2}[pick.IntN(4)]
+	if opt.Standard {
+		f.pace = max(0.3, f.pace/2) // an hour has time
+	}
 	for k := range numFaults {
 		f.on[k] = pick.IntN(2) == 0
 		f.when[k] = stream(opt.Seed, 100+uint64(k))

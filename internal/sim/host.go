@@ -67,7 +67,7 @@ func (h *host) boot() {
 	if p.rng.IntN(8) > 0 {
 		p.clock.origin = lease.Time(p.between(0, 11*24*time.Hour))
 	}
-	if p.rng.IntN(2) == 0 {
+	if p.rng.IntN(4) > 0 {
 		p.ackEvery = p.between(0, w.cfg.Checkpoint)
 	}
 	h.process = p

@@ -30,66 +30,89 @@ const (
 	streamRead
 )
 
+// call is one request and its answer.
+type call struct {
+	p           *process
+	service     service
+	label       string
+	serve       func() error
+	answer      func(error)
+	sent        time.Duration
+	there, back time.Duration // the ways
+	lost        bool          // the request; nobody answers
+	quiet       bool          // the answer is lost
+}
+
 // call sends one request. serve runs at the service: at most once, maybe never, maybe after the caller has
 // died. answer runs in the process, once; after any error, serve may have run or may still run.
 func (p *process) call(s service, label string, serve func() error, answer func(error)) {
-	w, f := p.w, &p.w.faults
-	there, back := p.between(time.Millisecond, 10*time.Millisecond), p.between(time.Millisecond, 8*time.Millisecond)
+	f := &p.w.faults
+	c := &call{
+		p: p, service: s, label: label, serve: serve, answer: answer,
+		there: p.between(time.Millisecond, 10*time.Millisecond), back: p.between(time.Millisecond, 8*time.Millisecond),
+	}
 	if f.hits(slowCall, 0.02) {
 		slow := f.between(slowCall, 0, 3*time.Second)
 		if f.how[slowCall].IntN(2) == 0 {
-			there = slow
+			c.there = slow
 		} else {
-			back = slow
+			c.back = slow
 		}
 	}
-	lost, quiet := f.hits(lostRequest, 0.01), f.hits(lostAnswer, 0.015)
+	c.lost, c.quiet = f.hits(lostRequest, 0.01), f.hits(lostAnswer, 0.015)
 	if s == storeWrite && f.hits(lateWrite, 0.015) {
-		there, lost = f.between(lateWrite, 0, maxLate), false
-	}
-	sent := w.now
-	request := func() {
-		lost, unheard, err := w.reach(p, s)
-		quiet = quiet || unheard
-		switch {
-		case lost:
-			quiet = true
-		case err != nil:
-		case s == storeRead && f.hits(failedRead, 0.03),
-			s == storeWrite && f.hits(failedWrite, 0.02),
-			s == streamRead && f.hits(failedFetch, 0.02):
-			err = errThrottled
-		case s != streamRead && p.storeID != w.store.id:
-			err = errReplaced
-		default:
-			err = serve()
-		}
-		switch at := w.now + back; {
-		case sent+callTimeout <= w.now: // nobody waits any more
-		case quiet || at > sent+callTimeout:
-			p.at(sent+callTimeout, "timeout", func() { answer(errTimeout) })
-		default:
-			p.at(at, label, func() {
-				if w.now >= sent+callTimeout && p.rng.IntN(2) == 0 { // a pause was in between: answer and time-out were there
-					err = errTimeout
-				}
-				answer(err)
-			})
-		}
-	}
-	send := func() {
-		sent = w.now
-		if lost || there >= callTimeout { // otherwise the request decides
-			p.after(callTimeout, "timeout", func() { answer(errTimeout) })
-		}
-		if !lost {
-			w.after(there, label, request)
-		}
+		c.there, c.lost = f.between(lateWrite, 0, maxLate), false
 	}
 	if f.hits(lateSend, 0.02) {
-		p.after(f.between(lateSend, 0, w.cfg.Failover), label, send)
+		p.after(f.between(lateSend, 0, p.w.cfg.Failover), label, c.send)
 	} else {
-		send()
+		c.send()
+	}
+}
+
+func (c *call) send() {
+	c.sent = c.p.w.now
+	if c.lost || c.there >= callTimeout { // otherwise it is known at the service whether an answer comes in time
+		c.p.at(c.due(), "timeout", c.timeout)
+	}
+	if !c.lost {
+		c.p.w.after(c.there, c.label, c.arrive)
+	}
+}
+
+// due is when the caller gives up.
+func (c *call) due() time.Duration { return c.sent + callTimeout }
+
+func (c *call) timeout() { c.answer(errTimeout) }
+
+// arrive is the request at the service.
+func (c *call) arrive() {
+	w, f := c.p.w, &c.p.w.faults
+	lost, quiet, err := w.reach(c.p, c.service)
+	switch {
+	case lost:
+		quiet = true
+	case err != nil:
+	case c.service == storeRead && f.hits(failedRead, 0.03),
+		c.service == storeWrite && f.hits(failedWrite, 0.02),
+		c.service == streamRead && f.hits(failedFetch, 0.02):
+		err = errThrottled
+	case c.service != streamRead && c.p.storeID != w.store.id:
+		err = errReplaced
+	default:
+		err = c.serve()
+	}
+	switch at := w.now + c.back; {
+	case c.due() <= w.now: // nobody waits any more
+	case quiet || c.quiet || at > c.due():
+		c.p.at(c.due(), "timeout", c.timeout)
+	default:
+		c.p.at(at, c.label, func() {
+			if w.now >= c.due() && c.p.rng.IntN(2) == 0 { // after a pause both answer and time-out are there
+				err = errTimeout
+			}
+			c.answer(err)
+		})
 	}
 }
 

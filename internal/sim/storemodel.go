@@ -17,9 +17,10 @@ const maxStale = 2 * time.Second
 type storeModel struct {
 	w       *world
 	history map[lease.Key]*history
-	members []*history // workers and control, sorted by key
-	leases  []*history // of all streams, sorted by key
-	id      int        // another one after the store was made again: processes that opened the old one fail
+	members []*history              // workers and control, sorted by key
+	leases  []*history              // of all streams, sorted by key
+	current map[string][]lease.Item // what a read of the members, or of the leases of a stream, shows; gone with the next write
+	id      int                     // another one after the store was made again: processes that opened the old one fail
 }
 
 type history struct {
@@ -36,7 +37,7 @@ type version struct {
 }
 
 func newStoreModel(w *world) *storeModel {
-	return &storeModel{w: w, history: map[lease.Key]*history{}}
+	return &storeModel{w: w, history: map[lease.Key]*history{}, current: map[string][]lease.Item{}}
 }
 
 // get is how the item stands in truth.
@@ -93,6 +94,7 @@ func (s *storeModel) write(sender string, w lease.Write) (lease.Item, error) {
 
 // keep makes this the truth about an item.
 func (s *storeModel) keep(key lease.Key, item lease.Item, found bool) {
+	delete(s.current, key.Stream)
 	h := s.history[key]
 	if h == nil {
 		h = &history{key: key, text: key.String(), versions: []version{{since: -1}}}
@@ -134,6 +136,9 @@ func (h *history) asOf(at time.Duration) *version {
 
 // read returns items, each as old as chance will have it, if the read is stale.
 func (s *storeModel) read(stale bool, list []*history, stream string) []lease.Item {
+	if items, known := s.current[stream]; known && !stale {
+		return items
+	}
 	items := make([]lease.Item, 0, len(list))
 	for _, h := range list {
 		if h.key.Stream != stream {
@@ -144,8 +149,15 @@ func (s *storeModel) read(stale bool, list []*history, stream string) []lease.It
 			at -= s.w.faults.between(staleRead, 0, maxStale)
 		}
 		if v := h.asOf(at); v.found {
-			items = append(items, s.w.opt.Bug.hides(s.w.opt.Bug.misread(s.w, v.item)))
+			items = append(items, v.item)
 		}
+	}
+	if bug := s.w.opt.Bug; bug != NoBug {
+		for i := range items {
+			items[i] = bug.hides(bug.misread(s.w, items[i]))
+		}
+	} else if !stale {
+		s.current[stream] = items
 	}
 	return items
 }

@@ -111,7 +111,7 @@ func (s *streamModel) produce() {
 	for range 1 + s.rng.IntN(4) {
 		s.put()
 	}
-	pause := between(s.rng, 10*time.Millisecond, 300*time.Millisecond)
+	pause := between(s.rng, 10*time.Millisecond, 400*time.Millisecond)
 	if s.sleepy && s.rng.IntN(200) == 0 && !s.w.faults.healed {
 		pause = between(s.rng, 0, 2*time.Minute)
 	}
@@ -126,7 +126,7 @@ func (s *streamModel) put() {
 	if s.rng.IntN(5) == 0 {
 		subs = 1 + s.rng.Int64N(4)
 	}
-	for _, sh := range s.shards {
+	for _, sh := range slices.Backward(s.shards) { // what is old is closed
 		if h := s.keys[k].hash; !sh.closed && sh.lo <= h && h <= sh.hi {
 			for sub := range subs {
 				s.total++
