@@ -150,6 +150,7 @@ func (w *world) restore(rng *rand.Rand) bool {
 	w.store.id++
 	w.life++
 	w.restores++
+	clear(w.store.current)
 	for _, list := range [][]*history{w.store.members, w.store.leases} {
 		for _, h := range list {
 			item, found := c.items[h.key]

@@ -22,8 +22,9 @@ type Options struct {
 	Workers int      // if not 0: as many
 	Shards  int      // if not 0: as many at the start, and not many more later
 
-	script func(*world) // says what happens, in place of faults and healing; Workers and Shards are set, none is started
-	struck *[]strike    // if not nil: gets the strikes
+	script func(*world)  // says what happens, in place of faults and healing; Workers and Shards are set, none is started
+	struck *[]strike     // if not nil: gets the strikes
+	until  time.Duration // if not 0: ends then, in the midst of things
 }
 
 // workers is how many the group has.

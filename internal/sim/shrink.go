@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// maxTries bounds how many runs a search for a simpler one may take.
-const maxTries = 600
+// maxWork bounds how many events the runs of a search for a simpler one may have, in all: a minute or so.
+const maxWork = 20_000_000
 
 // shrinker looks for a simpler run that breaks the same invariant. A run without one fault goes another way from then on, so
 // nothing that it leaves out is sure to be needless, or needed: it tries, and keeps what fails again.
@@ -19,7 +19,7 @@ type shrinker struct {
 	best      Options
 	violation *Violation // of best
 	strikes   []strike   // of best
-	tries     int
+	work      int        // events so far
 }
 
 // Shrink makes a failing run as simple as it can: fewer workers and shards, a shorter time, fewer kinds of faults, fewer
@@ -28,9 +28,9 @@ type shrinker struct {
 func Shrink(opt Options, v *Violation) Options {
 	s := &shrinker{best: opt, violation: v}
 	if !s.try(func(*Options) {}) {
-		return opt // the caller finds out
+		return opt // the caller sees that it does not fail again
 	}
-	for before := -1; before != len(s.strikes) && s.tries < maxTries; {
+	for before := -1; before != len(s.strikes) && s.work < maxWork; {
 		before = len(s.strikes)
 		s.smallerGroup()
 		s.shorter()
@@ -42,15 +42,19 @@ func Shrink(opt Options, v *Violation) Options {
 
 // try runs a changed run, and goes on from it if it breaks the same invariant.
 func (s *shrinker) try(change func(*Options)) bool {
-	if s.tries++; s.tries > maxTries {
+	if s.work >= maxWork {
 		return false
 	}
 	opt := s.best
 	change(&opt)
 	var struck []strike
 	opt.struck = &struck
+	if s.violation.At < opt.Span { // much later would be no simpler
+		opt.until = s.violation.At + time.Minute
+	}
 	r := Run(opt)
-	opt.struck = nil
+	s.work += r.Events
+	opt.struck, opt.until = nil, 0
 	if r.Violation == nil || r.Violation.Invariant != s.violation.Invariant {
 		return false
 	}

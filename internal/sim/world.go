@@ -66,6 +66,9 @@ func Run(opt Options) Result {
 	if opt.script == nil {
 		end += healingSpan + w.heal.slack
 	}
+	if opt.until > 0 {
+		end = min(end, opt.until)
+	}
 	for w.check.violation == nil && len(w.queue) > 0 {
 		e := w.queue.pop()
 		if e.at > end {
@@ -89,7 +92,7 @@ func Run(opt Options) Result {
 			w.violate("busy", "", "", "more than %d events", maxEvents)
 		}
 	}
-	if w.check.violation == nil && opt.script == nil {
+	if w.check.violation == nil && opt.script == nil && opt.until == 0 {
 		w.heal.final()
 	}
 	return w.result()
