@@ -302,7 +302,11 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 		if v := m.view[shard]; v != nil && v.item.Lease.Hold.Version > e.Item.Lease.Hold.Version && w.purpose != forHold {
 			e.Item.Lease.Hold = v.item.Lease.Hold
 		}
+		stale, begun := m.stale, m.view[shard] != nil && m.view[shard].begun != 0
 		m.know(e.Item)
+		if w.purpose == forCheckpoint && e.Outcome == Landed && begun && e.Item.Lease.Hold.ID == "" {
+			m.stale = stale // how far a shard is handled changes nobody's plan
+		}
 		if e.Item.Lease.Hold.ID != "" {
 			m.holdDue = max(m.now, 1)
 		}
