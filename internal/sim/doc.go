@@ -3,13 +3,38 @@
 // rates, resharding, retention, and people who write to the table by hand, in virtual time.
 //
 // One seed is one run: there is no goroutine, no wall clock and no order of a map in it. So a
-// failing seed fails again, and is run again with its trace kept:
+// failing seed fails again. It is made as simple as it can be (shrink.go) and run again with its trace kept; what is
+// printed are the last lines that concern the violation, and the command that writes all of them to a file.
 //
-//	go test ./internal/sim -run TestSeeds -sim.seed=1234
+//	go test ./internal/sim -run TestHours -sim.hours=10000 -count=1 -timeout 0 -v
+//	go test ./internal/sim -run TestHours -sim.seed=1234
+//
+// A run of TestHours is a virtual hour of five workers on 16 to 25 open shards; one of TestSeeds, some minutes of a smaller
+// group. Then the faults cease, and things must come right.
 //
 // Only lease.Member is under test here. The shell around it (shell.go, grant.go) is a small model of the
-// engine, the store and the stream are models of the services. Each seed draws its own mix of faults (faults.go):
-// about half of the kinds are off in it.
+// engine, the store and the stream are models of the services.
+//
+// # What goes wrong
+//
+// Each seed draws its own mix of faults (faults.go): about half of the kinds are off in it, and the others strike more
+// often or less. A quarter of the seeds begin with a calm time, in which nothing happens but short outages of the store.
+//
+//	the network   requests and answers are slow, lost, late by up to 30 s, and doubled; one worker is cut off from the store, or
+//	              from the stream
+//	the store     reads up to 2 s old, errors, throttling, outages; conflicts that come with the item, or without
+//	the stream    five reads a second of a shard, less after an answer of 10 MiB or beside other readers; iterators that expire,
+//	              empty answers, stale listings, ends without children; readers that stall; splits and merges, one by one
+//	              and in bursts; records and shards that pass their retention
+//	workers       crash, also in the middle of what a step wants; pause for up to ten failover times; get the processor seldom; stop,
+//	              restart one after another, go all at once, or double their number under the same names; clocks of
+//	              any origin, up to 0.1 % fast or slow
+//	handlers      are slow, fail, hang, acknowledge late or never; records that fail again and again
+//	people        touch, delete and restore leases; put them on hold, and move their checkpoints; other streams, other attributes
+//
+// A stream, or a store, that was made again under its name ends a group: these have runs of their own (scenario_test.go).
+// There is no Java KCL beside the workers, since none can read this layout, and no fan-out, since leat polls: a subscription
+// that stalls is a reader that does.
 //
 // # What is checked
 //
@@ -44,12 +69,12 @@
 //	L3 stable     once all is read, no lease moves, no write is refused, and nothing is written
 //	              but heartbeats                                                                 healing.go: written, conflict, moved
 //	L4 drains     no drain takes longer than its timeout, a silent worker's patience and a look;
-//	              no want stands a minute longer than that                                       drains.go
+//	              no want stands longer, once no lease rests any more                            drains.go
 //	L5 caught up  every record is handled and acknowledged, every closed shard is at its end     healing.go: caughtUp
 //	L6 stop       a clean stop is quick, and leaves every lease free, with all that was handled
-//	              in its checkpoint                                                              healing.go: final
+//	              in its checkpoint; a slow one keeps nobody waiting for the other leases        healing.go: final; scenario.go: slowLeaver
 //	L7 outage     outages of the store that are shorter than the failover time less a heartbeat
-//	              change no owner                                                                checks.go: updated, in calm runs
+//	              change no owner                                                                checks.go: updated, in calm times
 //
 // # What people do by hand
 //
