@@ -145,3 +145,72 @@ func TestLeaseMadeAgainIsAnother(t *testing.T) {
 		t.Errorf("b took %v from a at %v: %+v", now.Checkpoint, before.Checkpoint, now)
 	}
 }
+
+// makeAgain makes a deleted lease again, as an operator, for somebody or nobody, and tells the workers.
+func (g *group) makeAgain(shard, owner string) {
+	g.t.Helper()
+	item := lease.Item{Key: lease.LeaseKey("orders", shard), Lease: lease.Lease{Root: true}}
+	g.tool(lease.Write{Op: lease.Create, Item: item}, nil)
+	if owner != "" {
+		g.touch(shard, func(l *lease.Lease) { l.Owner = owner })
+	}
+	g.tool(lease.Announce(g.item(lease.ControlKey())), nil)
+}
+
+// An audit believes what two audits in a row have found: one that has found the lease missing does not count any more once
+// it was there again. Else an owner could lose its lease without having had a minute to find out. (Simulator, seed 100064.)
+func TestSuspicionEndsWhenLeaseIsThere(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	g.join("b")
+	g.join("c")
+	g.pass(5 * time.Second)
+	g.remove("shard-0")
+	g.pass(2 * time.Minute) // b has missed it in one audit
+	a := g.join("a")        // the audits are its own from now on
+	g.pass(5 * time.Second)
+	g.makeAgain("shard-0", "")
+	g.pass(40 * time.Second)
+	if n := len(g.leases()); n != 2 {
+		t.Fatalf("not the case that is meant: %d leases, want 2", n)
+	}
+	g.remove("shard-0")
+	g.step(a, lease.Stop{}) // and b's again
+	g.pass(15 * time.Second)
+	if n := len(g.leases()); n != 1 {
+		t.Errorf("%d leases 15 s after one was deleted: it was made again too soon", n)
+	}
+	g.pass(3 * time.Minute)
+	if n := len(g.leases()); n != 2 {
+		t.Errorf("%d leases in the end, want 2", n)
+	}
+}
+
+// A lease that was deleted, made again, and taken by another worker may have come to the very counter that its old owner
+// knows: he sees by the name that it is not his. (Simulator, seed 100109.)
+func TestLeaseMadeAgainForAnother(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a, b := g.join("a"), g.join("b")
+	g.pass(5 * time.Second)
+	shard := "shard-0"
+	if g.lease(shard).Owner != "a" {
+		shard = "shard-1"
+	}
+	g.ack(a, shard, "10")
+	g.pass(40 * time.Second) // nobody has read the leases for half a minute
+	was := g.counter(shard)
+	a.cut, b.cut = true, true // for so long that both are suspended, and nobody fences the other
+	g.pass(7 * time.Second)
+	g.remove(shard)
+	g.makeAgain(shard, "b")
+	b.cut = false
+	g.pass(3 * time.Second)
+	a.cut = false
+	g.pass(3 * time.Second)
+	if g.counter(shard) != was || g.lease(shard).Owner != "b" {
+		t.Fatalf("not the case that is meant: counter %d was %d, %+v", g.counter(shard), was, g.lease(shard))
+	}
+	g.pass(2 * time.Minute)
+	if _, open := a.open[shard]; open || !g.reported("a: lost "+shard) {
+		t.Errorf("a still reads what is b's: %+v", g.lease(shard))
+	}
+}

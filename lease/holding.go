@@ -151,7 +151,7 @@ func (m *Member) advanceHeld() {
 			continue // its outcome makes heldDue now
 		}
 		switch v := m.view[h.shard()]; {
-		case v.item.Counter != h.item.Counter: // lower: the lease was deleted, and made again
+		case !v.as(h.item): // a lease that was deleted, and made again, may have come to the same counter, with another owner
 			m.lose(h, v.item)
 			continue
 		case m.onHold(v):

@@ -93,7 +93,7 @@ type Member struct {
 	listPause     time.Duration
 	auditAt       Time
 	auditStep     uint64          // of the last audit
-	suspects      map[string]bool // shards without a lease in the last audit
+	suspects      map[string]bool // shards without a lease in the last audit, and not seen to have one since
 	remake        bool            // all leases are gone: make the first ones again
 
 	// What balance takes.

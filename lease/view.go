@@ -72,6 +72,7 @@ func (m *Member) onLeases(e LeasesRead) {
 	for _, item := range e.Items {
 		present[item.Key.Shard] = true
 		m.believes(item)
+		delete(m.suspects, item.Key.Shard)
 		if v := m.view[item.Key.Shard]; v != nil && item.Counter <= v.item.Counter && !v.as(item) && m.gone(v) {
 			m.forget(item.Key.Shard) // it was deleted, and made again: its counter begins anew
 		}
