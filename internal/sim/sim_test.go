@@ -167,7 +167,10 @@ func TestReplay(t *testing.T) {
 		if *span == 0 {
 			opt.Span = replaySpan
 		}
-		opt.Standard = i%8 > 3 && !raced
+		opt.Standard = i%8 > 3
+		if raced {
+			opt.Workers, opt.Shards = 2, 3
+		}
 		opt.Trace = i%4 == 1 // tracing must not change the run
 		return opt
 	}, func(r Result) bool {
