@@ -11,8 +11,8 @@ const drainLimit = drainTimeout + drainGrace + 7*time.Second + pollInterval
 // wantLimit is how long a want may stand in any case. A lease that has moved rests for a minute, and one that the stream says
 // it does not know is in doubt for as long. Those who saw it leave it out of their plans. A worker that has joined
 // since cannot know: it may ask for what nobody may give yet, while an owner that could give something plans to
-// give it to another newcomer, who does not ask for it (seed 4, with 8 shards on 3 workers). When the minute is over all
-// plans are the same again; so from then on a want stands no longer than a drain.
+// give it to another newcomer, who does not ask for it. When the minute is over all plans are the same again; so from
+// then on a want stands no longer than a drain.
 const wantLimit = rest + drainLimit
 
 // rest is how long a lease stays where it has been moved to.

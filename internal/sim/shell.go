@@ -82,13 +82,13 @@ func given[T any](answer []T, err error) []T {
 // it afterwards, when it may have moved on.
 func (p *process) write(m *lease.Member, f *fate) {
 	id, w, key := p.id, f.write, f.write.Item.Key
-	if late := &p.w.faults; late.hits(duplicate, 0.01) {
-		p.w.after(late.between(duplicate, 0, maxLate), "duplicate", func() {
-			if p.storeID != p.w.store.id {
+	if world := p.w; world.faults.hits(duplicate, 0.01) {
+		world.after(world.faults.between(duplicate, 0, maxLate), "duplicate", func() {
+			if p.storeID != world.store.id {
 				return
 			}
-			if _, err := p.w.store.write(id, w); err == nil {
-				f.landed(p.w)
+			if _, err := world.store.write(id, w); err == nil {
+				f.landed(world)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// totals sums up many runs.
+// totals sums up many runs. Its least are to begin with the greatest there may be.
 type totals struct {
 	seeds         int
 	sum           Result
@@ -54,11 +54,9 @@ func (r *Result) faults() int {
 }
 
 func (t *totals) add(r Result) {
-	if t.seeds == 0 || r.faults() < t.leastFaults {
-		t.leastFaults = r.faults()
-	}
-	if t.seeds == 0 || r.HandOuts < t.leastHandOuts {
-		t.leastHandOuts = r.HandOuts
+	if r.Violation == nil { // else it ended early
+		t.leastFaults = min(t.leastFaults, r.faults())
+		t.leastHandOuts = min(t.leastHandOuts, r.HandOuts)
 	}
 	t.seeds++
 	t.sum.Virtual += r.Virtual
