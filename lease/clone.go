@@ -12,7 +12,8 @@ func (m *Member) Clone() *Member {
 	c.held = cloneValues(m.held)
 	c.unreadable = maps.Clone(m.unreadable)
 	c.halted = maps.Clone(m.halted)
-	// The rest is replaced, never changed in place: items, listings, wants, suspects.
+	c.suspects = maps.Clone(m.suspects)
+	// The rest is replaced, never changed in place: items, listings, wants.
 	return &c
 }
 
