@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -14,31 +13,50 @@ type Candidate struct {
 	MaxShards int // 0 is no bound
 }
 
+func (c Candidate) full() bool { return c.MaxShards > 0 && c.Held >= c.MaxShards }
+
 // Share gives every free lease to a worker: to one of those that have least, and among these to the
 // one whose hash with the lease is highest, so that workers with the same view make the same plan and each lease
 // is tried by one of them only. The answer has a worker id, or "" if all are full, for each lease.
 // It depends on nothing but its input, in any order.
 func Share(free []string, candidates []Candidate) map[string]string {
 	plan := make(map[string]string, len(free))
-	load := slices.SortedFunc(slices.Values(candidates), func(a, b Candidate) int { return strings.Compare(a.ID, b.ID) })
+	load := byID(candidates)
+	var level []string // those of load that have least, by id
+	index := make(map[string]int, len(load))
+	for i, c := range load {
+		index[c.ID] = i
+	}
 	for _, shard := range slices.Sorted(slices.Values(free)) {
-		best, least, highest := -1, math.MaxInt, uint64(0)
-		for i, c := range load {
-			if c.Held > least || c.MaxShards > 0 && c.Held >= c.MaxShards {
-				continue
-			}
-			if h := affinity(shard, c.ID); c.Held < least || h > highest {
-				best, least, highest = i, c.Held, h
-			}
+		if len(level) == 0 {
+			level = haveLeast(load, level)
 		}
-		if best < 0 {
+		if len(level) == 0 {
 			plan[shard] = ""
 			continue
 		}
-		load[best].Held++
-		plan[shard] = load[best].ID
+		best := hashOf(shard).best(level)
+		plan[shard] = level[best]
+		load[index[level[best]]].Held++
+		level = slices.Delete(level, best, best+1)
 	}
 	return plan
+}
+
+// haveLeast appends the ids of the workers that have least, of those that are not full.
+func haveLeast(load []Candidate, ids []string) []string {
+	least := math.MaxInt
+	for _, c := range load {
+		if !c.full() {
+			least = min(least, c.Held)
+		}
+	}
+	for _, c := range load {
+		if !c.full() && c.Held == least {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 // Move is a lease that goes from one live worker to another, for balance.
@@ -49,49 +67,110 @@ type Move struct{ Shard, From, To string }
 // Share, equal views make equal plans: the lease that moves is the one whose hash with the receiver is
 // highest.
 func Balance(owned map[string][]string, candidates []Candidate) []Move {
-	load := slices.SortedFunc(slices.Values(candidates), func(a, b Candidate) int { return strings.Compare(a.ID, b.ID) })
-	left := make(map[string][]string, len(owned))
-	for id, shards := range owned {
-		left[id] = slices.Sorted(slices.Values(shards))
+	load := byID(candidates)
+	left := make([][]movable, len(load)) // made when the worker first gives
+	count := make([]int, len(load))
+	for i, c := range load {
+		count[i] = len(owned[c.ID])
 	}
 	var moves []Move
 	for {
 		from, to := -1, -1
-		for i, c := range load {
-			if len(left[c.ID]) > 0 && (from < 0 || c.Held > load[from].Held) {
+		for i := range load {
+			c := &load[i]
+			if count[i] > 0 && (from < 0 || c.Held > load[from].Held) {
 				from = i
 			}
-			if (c.MaxShards == 0 || c.Held < c.MaxShards) && (to < 0 || c.Held < load[to].Held) {
+			if !c.full() && (to < 0 || c.Held < load[to].Held) {
 				to = i
 			}
 		}
 		if from < 0 || to < 0 || load[from].Held-load[to].Held < 2 {
 			return moves
 		}
-		mine := left[load[from].ID]
-		best := 0
+		if left[from] == nil {
+			left[from] = inOrder(owned[load[from].ID])
+		}
+		mine := left[from]
+		best, highest := 0, uint64(0)
 		for i := range mine {
-			if affinity(mine[i], load[to].ID) > affinity(mine[best], load[to].ID) {
-				best = i
+			if h := mine[i].hash.with(load[to].ID); h > highest {
+				best, highest = i, h
 			}
 		}
-		moves = append(moves, Move{Shard: mine[best], From: load[from].ID, To: load[to].ID})
-		left[load[from].ID] = slices.Delete(mine, best, best+1)
+		moves = append(moves, Move{Shard: mine[best].shard, From: load[from].ID, To: load[to].ID})
+		left[from] = slices.Delete(mine, best, best+1)
+		count[from]--
 		load[from].Held--
 		load[to].Held++
 	}
 }
 
-// affinity is the rendezvous hash of a lease and a worker.
-func affinity(shard, worker string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(shard))
-	h.Write([]byte{0})
-	h.Write([]byte(worker))
-	// FNV mixes its last bytes poorly into the high bits, on which the comparison rests.
-	x := h.Sum64()
+// movable is a lease that may move, and its hash.
+type movable struct {
+	shard string
+	hash  hash
+}
+
+func inOrder(shards []string) []movable {
+	list := make([]movable, 0, len(shards))
+	for _, shard := range slices.Sorted(slices.Values(shards)) {
+		list = append(list, movable{shard, hashOf(shard)})
+	}
+	return list
+}
+
+// byID returns the candidates sorted.
+func byID(candidates []Candidate) []Candidate {
+	return slices.SortedFunc(slices.Values(candidates), func(a, b Candidate) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// hash is the rendezvous hash of a lease, still to be taken on with a worker: FNV-1a of the lease's shard, a zero and the
+// worker's id. It is kept since a plan compares one lease with every worker.
+type hash uint64
+
+const fnvOffset, fnvPrime = 14695981039346656037, 1099511628211
+
+func hashOf(shard string) hash { return hash(fnvOffset).add(shard) * fnvPrime }
+
+func (h hash) add(text string) hash {
+	for i := range len(text) {
+		h = (h ^ hash(text[i])) * fnvPrime
+	}
+	return h
+}
+
+// with is the lease's affinity to a worker.
+func (h hash) with(worker string) uint64 { return h.add(worker).mixed() }
+
+// mixed is the hash's order: FNV mixes its last bytes poorly into the high bits, on which a comparison rests.
+func (h hash) mixed() uint64 {
+	x := uint64(h)
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	return x
+}
+
+// best is the worker to which the lease's affinity is highest, the first of such. Four at a time: each of FNV's
+// multiplications waits for the one before it, so four hashes take hardly longer than one.
+func (h hash) best(workers []string) (best int) {
+	highest := uint64(0)
+	for i := 0; i < len(workers); i += 4 {
+		last := len(workers) - 1
+		a, b, c, d := workers[i], workers[min(i+1, last)], workers[min(i+2, last)], workers[min(i+3, last)]
+		n := min(len(a), len(b), len(c), len(d))
+		a4, b4, c4, d4 := a[:n], b[:n], c[:n], d[:n]
+		ha, hb, hc, hd := h, h, h, h
+		for j := range n {
+			ha, hb = (ha^hash(a4[j]))*fnvPrime, (hb^hash(b4[j]))*fnvPrime
+			hc, hd = (hc^hash(c4[j]))*fnvPrime, (hd^hash(d4[j]))*fnvPrime
+		}
+		for j, x := range [4]uint64{ha.with(a[n:]), hb.with(b[n:]), hc.with(c[n:]), hd.with(d[n:])} {
+			if x > highest {
+				best, highest = i+j, x
+			}
+		}
+	}
+	return best
 }

@@ -283,8 +283,7 @@ func (m *Member) tidy() {
 	}
 	m.tidied = true
 	owners := map[string]bool{}
-	for _, shard := range m.viewedShards() {
-		v := m.view[shard]
+	for _, v := range m.viewInOrder() {
 		owners[v.item.Lease.Owner] = true
 		if v.ended == 0 {
 			continue

@@ -14,26 +14,29 @@ func (m *Member) take() {
 	}
 	m.stale = false
 
-	counts := map[string]int{}
-	owned := map[string][]string{} // what may move
-	clear := true                  // everything has a live owner, or nobody may have it yet
+	owners := map[string]*property{}
+	clear := true // everything has a live owner, or nobody may have it yet
 	var free []string
-	for _, shard := range m.viewedShards() {
-		v := m.view[shard]
+	for _, v := range m.viewInOrder() {
 		if v.ended != 0 {
 			continue
 		}
-		owner := m.ownerOf(v)
-		if owner != mine {
+		shard, owner := v.item.Key.Shard, v.item.Lease.Owner
+		who := m.ownerOf(v)
+		if who != mine {
 			delete(m.halted, shard)
 		}
-		switch owner {
-		case alive:
-			counts[v.item.Lease.Owner]++
-			owned[v.item.Lease.Owner] = m.movable(owned[v.item.Lease.Owner], v)
+		if who == alive || who == mine {
+			p := owners[owner]
+			if p == nil {
+				p = &property{}
+				owners[owner] = p
+			}
+			p.held++
+			p.movable = m.appendMovable(p.movable, v)
+		}
+		switch who {
 		case mine:
-			counts[m.cfg.ID]++
-			owned[m.cfg.ID] = m.movable(owned[m.cfg.ID], v)
 			switch {
 			case m.held[shard] != nil:
 			case m.onHold(v):
@@ -49,7 +52,7 @@ func (m *Member) take() {
 				if m.open(v) {
 					free = append(free, shard)
 				}
-			case v.item.Lease.Owner != "" && m.lowest():
+			case owner != "" && m.lowest():
 				m.giveBack(v.item) // operators wait for a free lease
 			}
 		case unclear:
@@ -57,10 +60,14 @@ func (m *Member) take() {
 		}
 	}
 	var candidates []Candidate
+	owned := map[string][]string{} // what may move
 	for _, id := range m.rivals() {
-		c := Candidate{ID: id, Held: counts[id], MaxShards: m.cfg.MaxShards}
+		c := Candidate{ID: id, MaxShards: m.cfg.MaxShards}
 		if p := m.peers[id]; p != nil {
 			c.MaxShards = p.item.Worker.MaxShards
+		}
+		if p := owners[id]; p != nil {
+			c.Held, owned[id] = p.held, p.movable
 		}
 		candidates = append(candidates, c)
 	}
@@ -80,11 +87,17 @@ func (m *Member) take() {
 	}
 }
 
+// property is what a worker has, in this worker's view.
+type property struct {
+	held    int
+	movable []string
+}
+
 // refuse gives back what was handed over to this worker while it began to leave.
 func (m *Member) refuse() {
 	m.stale = false
-	for _, shard := range m.viewedShards() {
-		if v := m.view[shard]; m.ownerOf(v) == mine && m.held[shard] == nil {
+	for _, v := range m.viewInOrder() {
+		if m.ownerOf(v) == mine && m.held[v.item.Key.Shard] == nil {
 			m.giveBack(v.item)
 		}
 	}

@@ -3,6 +3,7 @@ package lease
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -95,9 +96,11 @@ func (m *Member) onLeases(e LeasesRead) {
 	// Leases go away: finished ones in the end, maybe before this worker saw that they were finished.
 	// A lease that was there a while ago and is not now is gone; one that is new may only be missing from a stale
 	// read.
-	maps.DeleteFunc(m.view, func(shard string, v *viewed) bool {
-		return !present[shard] && m.held[shard] == nil && m.gone(v)
-	})
+	for shard, v := range m.view {
+		if !present[shard] && m.held[shard] == nil && m.gone(v) {
+			m.forget(shard)
+		}
+	}
 }
 
 // as says whether an item shows the lease as it is known here.
@@ -126,7 +129,7 @@ func (m *Member) know(item Item) *viewed {
 	v := m.view[item.Key.Shard]
 	if v == nil {
 		v = &viewed{since: m.now}
-		m.view[item.Key.Shard] = v
+		m.view[item.Key.Shard], m.viewOrder = v, nil
 	}
 	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
 		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
@@ -162,6 +165,7 @@ func since(was Time, is bool, now Time) Time {
 
 func (m *Member) forget(shard string) {
 	delete(m.view, shard)
+	m.viewOrder = nil
 	m.stale = true
 }
 
@@ -212,7 +216,15 @@ func (m *Member) expiring(keys HashRange) bool {
 	return false
 }
 
-func (m *Member) viewedShards() []string { return slices.Sorted(maps.Keys(m.view)) }
+// viewInOrder is the view, by shard. It is not the caller's to change.
+func (m *Member) viewInOrder() []*viewed {
+	if len(m.viewOrder) != len(m.view) { // what leaves the view, or comes into it, clears it
+		m.viewOrder = slices.SortedFunc(maps.Values(m.view), func(a, b *viewed) int {
+			return strings.Compare(a.item.Key.Shard, b.item.Key.Shard)
+		})
+	}
+	return m.viewOrder
+}
 
 // settledListing says whether the listing is from long enough after a moment to know all shards of then:
 // one that is asked for at once may show the stream as it was before.
