@@ -69,6 +69,7 @@ func (m *Member) begin(item Item, from string) {
 // close ends an epoch; whoever never heard of it hears nothing.
 func (m *Member) close(h *holding, reason CloseReason) {
 	delete(m.held, h.shard())
+	m.stale = true
 	if h.opened {
 		m.do(Close{Shard: h.shard(), Token: h.token, Reason: reason})
 	}
@@ -308,6 +309,8 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 		}
 	}
 	h := m.held[shard]
+	// A checkpoint changes no plan, unless the lease is to be taken anew and only waited for this write.
+	m.stale = m.stale || h == nil || w.purpose != forCheckpoint || e.Outcome != Landed
 	switch {
 	case e.Outcome == Landed && w.w.Op == Update && !showsSame(e.Item, w.w.Item):
 		m.halt(e.Item, "S5 counter", "a write with counter %d landed, and the store shows counter %d, owner %q, checkpoint %v",

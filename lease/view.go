@@ -130,8 +130,10 @@ func (m *Member) know(item Item) *viewed {
 	if v == nil {
 		v = &viewed{since: m.now}
 		m.view[item.Key.Shard], m.viewOrder = v, nil
+		m.stale = true
 	}
-	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
+	was := v.item.Lease.Owner
+	if item.Lease.Owner != was && item.Lease.Owner != "" {
 		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
 			v.moved, v.from = max(m.now, 1), was
 		}
@@ -142,12 +144,14 @@ func (m *Member) know(item Item) *viewed {
 	if hold != item.Lease.Hold {
 		m.sawHold(v, hold)
 	}
+	ended, begun := v.ended != 0, v.begun != 0
 	v.ended = since(v.ended, item.Lease.Checkpoint.IsShardEnd(), m.now)
 	v.begun = since(v.begun, item.Lease.Checkpoint.Begun(), m.now)
 	if m.held[item.Key.Shard] != nil {
 		m.heldDue = m.now
 	}
-	m.stale = true
+	// A plan does not look at how far a shard has come: in a large group checkpoints would make plans all the time.
+	m.stale = m.stale || was != item.Lease.Owner || ended != (v.ended != 0) || begun != (v.begun != 0)
 	return v
 }
 
