@@ -3,6 +3,7 @@ package lease
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // holding is a lease that this worker owns, from the take that landed to the write that ends it.
@@ -26,13 +27,12 @@ type holding struct {
 
 func (h *holding) shard() string { return h.item.Key.Shard }
 
-// holdings are the leases held, by shard.
+// holdings are the leases held, by shard. They are not the caller's to change.
 func (m *Member) holdings() []*holding {
-	hs := make([]*holding, 0, len(m.held))
-	for _, shard := range slices.Sorted(maps.Keys(m.held)) {
-		hs = append(hs, m.held[shard])
+	if len(m.heldOrder) != len(m.held) { // whoever adds one, or takes one away, clears it
+		m.heldOrder = slices.SortedFunc(maps.Values(m.held), func(a, b *holding) int { return strings.Compare(a.shard(), b.shard()) })
 	}
-	return hs
+	return m.heldOrder
 }
 
 // begin begins an epoch: the take landed.
@@ -44,7 +44,7 @@ func (m *Member) begin(item Item, from string) {
 		acked:          item.Lease.Checkpoint,
 		nextCheckpoint: m.now.Add(m.cfg.Checkpoint),
 	}
-	m.held[shard] = h
+	m.held[shard], m.heldOrder = h, nil
 	v := m.view[shard]
 	if from == m.cfg.ID {
 		from = v.from // handed over
@@ -69,6 +69,7 @@ func (m *Member) begin(item Item, from string) {
 // close ends an epoch; whoever never heard of it hears nothing.
 func (m *Member) close(h *holding, reason CloseReason) {
 	delete(m.held, h.shard())
+	m.heldOrder = nil
 	m.stale = true
 	if h.opened {
 		m.do(Close{Shard: h.shard(), Token: h.token, Reason: reason})

@@ -46,7 +46,9 @@ type Member struct {
 	stopping bool
 	failure  error // why it stops, if not because it was asked to
 
-	writes map[Key]*write // outstanding, one per key
+	writes      map[Key]*write // outstanding, one per key
+	outstanding [purposes]int  // of writes, how many are for what
+	sendAt      Time           // of writes, the first that waits to be sent is due
 
 	// The members of the group, as read.
 	peers        map[string]*peer
@@ -103,9 +105,10 @@ type Member struct {
 	restUntil Time     // a lease in the view may move again then; 0 is none
 	holdDue   Time     // when a hold in the view runs out; 0 is never
 
-	held    map[string]*holding
-	heldDue Time
-	halted  map[string]bool // shards that stand still: an invariant is broken
+	held      map[string]*holding
+	heldOrder []*holding // of held, sorted by shard; nil: to be made anew
+	heldDue   Time
+	halted    map[string]bool // shards that stand still: an invariant is broken
 }
 
 type phase uint8

@@ -35,7 +35,8 @@ func Share(free []string, candidates []Candidate) map[string]string {
 			plan[shard] = ""
 			continue
 		}
-		best := hashOf(shard).best(level)
+		own := hashOf(shard)
+		best := highest(len(level), func(i int) (hash, string) { return own, level[i] })
 		plan[shard] = level[best]
 		load[index[level[best]]].Held++
 		level = slices.Delete(level, best, best+1)
@@ -92,12 +93,7 @@ func Balance(owned map[string][]string, candidates []Candidate) []Move {
 			left[from] = inOrder(owned[load[from].ID])
 		}
 		mine := left[from]
-		best, highest := 0, uint64(0)
-		for i := range mine {
-			if h := mine[i].hash.with(load[to].ID); h > highest {
-				best, highest = i, h
-			}
-		}
+		best := highest(len(mine), func(i int) (hash, string) { return mine[i].hash, load[to].ID })
 		moves = append(moves, Move{Shard: mine[best].shard, From: load[from].ID, To: load[to].ID})
 		left[from] = slices.Delete(mine, best, best+1)
 		count[from]--
@@ -125,8 +121,8 @@ func byID(candidates []Candidate) []Candidate {
 	return slices.SortedFunc(slices.Values(candidates), func(a, b Candidate) int { return strings.Compare(a.ID, b.ID) })
 }
 
-// hash is the rendezvous hash of a lease, still to be taken on with a worker: FNV-1a of the lease's shard, a zero and the
-// worker's id. It is kept since a plan compares one lease with every worker.
+// hash is the rendezvous hash of a lease and a worker before the worker is taken into it: FNV-1a of the shard and a
+// zero. It is kept, since a plan compares one lease with many workers.
 type hash uint64
 
 const fnvOffset, fnvPrime = 14695981039346656037, 1099511628211
@@ -140,10 +136,7 @@ func (h hash) add(text string) hash {
 	return h
 }
 
-// with is the lease's affinity to a worker.
-func (h hash) with(worker string) uint64 { return h.add(worker).mixed() }
-
-// mixed is the hash's order: FNV mixes its last bytes poorly into the high bits, on which a comparison rests.
+// mixed is what is compared: FNV mixes its last bytes poorly into the high bits.
 func (h hash) mixed() uint64 {
 	x := uint64(h)
 	x ^= x >> 33
@@ -152,23 +145,25 @@ func (h hash) mixed() uint64 {
 	return x
 }
 
-// best is the worker to which the lease's affinity is highest, the first of such. Four at a time: each of FNV's
-// multiplications waits for the one before it, so four hashes take hardly longer than one.
-func (h hash) best(workers []string) (best int) {
-	highest := uint64(0)
-	for i := 0; i < len(workers); i += 4 {
-		last := len(workers) - 1
-		a, b, c, d := workers[i], workers[min(i+1, last)], workers[min(i+2, last)], workers[min(i+3, last)]
-		n := min(len(a), len(b), len(c), len(d))
-		a4, b4, c4, d4 := a[:n], b[:n], c[:n], d[:n]
-		ha, hb, hc, hd := h, h, h, h
-		for j := range n {
-			ha, hb = (ha^hash(a4[j]))*fnvPrime, (hb^hash(b4[j]))*fnvPrime
-			hc, hd = (hc^hash(c4[j]))*fnvPrime, (hd^hash(d4[j]))*fnvPrime
+// highest returns for which of n pairs of a lease and a worker the hash is highest; the first one, if there are several.
+// It takes four at a time: each of FNV's multiplications waits for the one before it, so four hashes take hardly longer
+// than one.
+func highest(n int, pair func(int) (hash, string)) (best int) {
+	most := uint64(0)
+	for i := 0; i < n; i += 4 {
+		a, ta := pair(i)
+		b, tb := pair(min(i+1, n-1))
+		c, tc := pair(min(i+2, n-1))
+		d, td := pair(min(i+3, n-1))
+		common := min(len(ta), len(tb), len(tc), len(td))
+		a4, b4, c4, d4 := ta[:common], tb[:common], tc[:common], td[:common]
+		for j := range common {
+			a, b = (a^hash(a4[j]))*fnvPrime, (b^hash(b4[j]))*fnvPrime
+			c, d = (c^hash(c4[j]))*fnvPrime, (d^hash(d4[j]))*fnvPrime
 		}
-		for j, x := range [4]uint64{ha.with(a[n:]), hb.with(b[n:]), hc.with(c[n:]), hd.with(d[n:])} {
-			if x > highest {
-				best, highest = i+j, x
+		for j, h := range [4]hash{a.add(ta[common:]), b.add(tb[common:]), c.add(tc[common:]), d.add(td[common:])} {
+			if x := h.mixed(); x > most {
+				best, most = i+j, x
 			}
 		}
 	}

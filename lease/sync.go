@@ -90,6 +90,9 @@ func (m *Member) makeRoots(record StreamRecord) {
 		m.wantRoots = &ListShards{At: record.Start}
 		return
 	}
+	if m.outstanding[forLease] > 0 && len(m.view)+len(m.unreadable) < len(m.roots) {
+		return // they are on their way: thousands of answers come, and none but the last has to be looked at
+	}
 	made := true
 	for _, id := range slices.Sorted(maps.Keys(m.roots)) {
 		if m.view[id] != nil || m.unreadable[LeaseKey(m.cfg.Stream, id).String()] {

@@ -118,13 +118,3 @@ func (m *Member) startTake(item Item) {
 	}
 	m.start(forTake, update(item, taken))
 }
-
-// taking says whether a take is outstanding.
-func (m *Member) taking() bool {
-	for _, w := range m.writes {
-		if w.purpose == forTake {
-			return true
-		}
-	}
-	return false
-}
