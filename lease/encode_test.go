@@ -20,8 +20,8 @@ func TestAppendStateSeesEveryField(t *testing.T) {
 		switch path {
 		case "Member.cfg", "Member.steps", "Member.out":
 			return // the same for all; only their order counts; empty between steps
-		case "Member.viewOrder", "Member.heldOrder", "Member.outstanding", "Member.sendAt":
-			return // they follow from the view, the leases held and the writes
+		case "Member.viewOrder", "Member.heldOrder", "Member.outstanding", "Member.sendAt", "Member.silentAt":
+			return // they follow from the view, the leases held, the writes and the peers
 		}
 		fields++
 		before := reflect.New(field.Type()).Elem()

@@ -52,6 +52,7 @@ type Member struct {
 
 	// The members of the group, as read.
 	peers        map[string]*peer
+	silentAt     Time // of peers, the first to be silent for too long will be so; 0: to be looked for
 	membersAsked bool
 	membersBegun uint64 // step that asked
 	membersNext  Time
