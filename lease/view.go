@@ -9,14 +9,15 @@ import (
 
 // viewed is a lease as this worker last saw it.
 type viewed struct {
-	item  Item
-	shown uint64 // step of the answer that first showed item.Counter
-	since Time   // when the lease was first seen
-	last  Time   // when it was last there
-	ended Time   // when it was first seen to be finished; 0 if not
-	moved Time   // when it was seen to have gone from one live worker to another; 0 if not
-	from  string // the worker that it went from so, until this one has begun an epoch
-	begun Time   // when it was first seen to have begun; 0 if not
+	item   Item
+	shown  uint64 // step of the answer that first showed item.Counter
+	since  Time   // when the lease was first seen
+	last   Time   // when it was last there
+	ended  Time   // when it was first seen to be finished; 0 if not
+	moved  Time   // when it was seen to have gone from one live worker to another; 0 if not
+	inRead uint64 // step of the last read of the leases that had it
+	from   string // the worker that it went from so, until this one has begun an epoch
+	begun  Time   // when it was first seen to have begun; 0 if not
 
 	holdEnd  Time // when the hold on it, if any, runs out
 	toldHold bool // it was reported to be on hold
@@ -69,17 +70,18 @@ func (m *Member) onLeases(e LeasesRead) {
 			m.do(Report{Kind: Unreadable, Shard: bad.Key, Err: bad})
 		}
 	}
-	present := map[string]bool{}
 	for _, item := range e.Items {
-		present[item.Key.Shard] = true
 		m.believes(item)
 		if v := m.view[item.Key.Shard]; v != nil && item.Counter <= v.item.Counter && !v.as(item) && m.gone(v) {
 			m.forget(item.Key.Shard) // it was deleted, and made again: its counter begins anew
 		}
-		if v := m.saw(item); v.as(item) {
+		v := m.saw(item)
+		v.inRead = m.steps
+		if v.as(item) {
 			v.last = m.now
 		}
 	}
+	present := func(v *viewed) bool { return v != nil && v.inRead == m.steps }
 	if e.Err != nil {
 		m.leasesNext = m.now.Add(m.cfg.Watch)
 		return
@@ -87,7 +89,7 @@ func (m *Member) onLeases(e LeasesRead) {
 	m.leasesKnown, m.stale, m.tidied = true, true, false
 	m.leasesLast, m.leasesShown = m.now, m.leasesBegun
 	for _, h := range m.holdings() { // before somebody makes the lease again, and another worker takes it
-		if v := m.view[h.shard()]; !present[h.shard()] && (v == nil || m.gone(v)) && m.writes[h.item.Key] == nil {
+		if v := m.view[h.shard()]; !present(v) && (v == nil || m.gone(v)) && m.writes[h.item.Key] == nil {
 			m.close(h, CloseLost)
 			m.do(Report{Kind: Lost, Shard: h.shard(), Position: h.acked})
 		}
@@ -97,7 +99,7 @@ func (m *Member) onLeases(e LeasesRead) {
 	// A lease that was there a while ago and is not now is gone; one that is new may only be missing from a stale
 	// read.
 	for shard, v := range m.view {
-		if !present[shard] && m.held[shard] == nil && m.gone(v) {
+		if !present(v) && m.held[shard] == nil && m.gone(v) {
 			m.forget(shard)
 		}
 	}
