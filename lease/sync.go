@@ -81,9 +81,15 @@ func (m *Member) sawControl(item Item) {
 }
 
 // makeRoots makes the first leases of the stream: those of the shards that were open at the group's
-// start. Any worker does it, since all make the same; it is done once in a group's life.
+// start. Any worker may do it, since all make the same; it is done once in a group's life. The lowest-ranked worker does
+// it, for thousands of leases times hundreds of workers are more writes than a table takes; if it cannot, the others do,
+// a while later.
 func (m *Member) makeRoots(record StreamRecord) {
 	if !m.leasesKnown || m.phase != active {
+		return
+	}
+	if late := m.settleAt.Add(m.cfg.Relist); m.now < late && !m.lowest() {
+		m.wakeAt(late)
 		return
 	}
 	if m.roots == nil {
