@@ -99,7 +99,7 @@ func anyView(bounds bool) *rapid.Generator[view] {
 			return fmt.Sprintf("shardId-%0*d", 3+shards%3, shards)
 		}
 		for i := range rapid.IntRange(0, 9).Draw(t, "workers") {
-			c := lease.Candidate{ID: fmt.Sprintf("%s%d", strings.Repeat("w", 1+i*i%5), i)}
+			c := lease.Candidate{ID: fmt.Sprintf("%d%s", i, strings.Repeat("w", (10-i)*i%7))}
 			if bounds {
 				c.MaxShards = rapid.SampledFrom([]int{0, 0, 1, 3, 8}).Draw(t, "bound")
 				c.Held = rapid.IntRange(0, 3).Draw(t, "resting")
