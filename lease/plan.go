@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"container/heap"
 	"math"
 	"slices"
 	"strings"
@@ -22,11 +23,8 @@ func (c Candidate) full() bool { return c.MaxShards > 0 && c.Held >= c.MaxShards
 func Share(free []string, candidates []Candidate) map[string]string {
 	plan := make(map[string]string, len(free))
 	load := byID(candidates)
-	var level []string // those of load that have least, by id
-	index := make(map[string]int, len(load))
-	for i, c := range load {
-		index[c.ID] = i
-	}
+	prefix := commonPrefix(load)
+	var level []int // those of load that have least
 	for _, shard := range slices.Sorted(slices.Values(free)) {
 		if len(level) == 0 {
 			level = haveLeast(load, level)
@@ -35,29 +33,30 @@ func Share(free []string, candidates []Candidate) map[string]string {
 			plan[shard] = ""
 			continue
 		}
-		own := hashOf(shard)
-		best := highest(len(level), func(i int) (hash, string) { return own, level[i] })
-		plan[shard] = level[best]
-		load[index[level[best]]].Held++
+		own := hashOf(shard).add(prefix)
+		best := highest(len(level), func(i int) (hash, string) { return own, load[level[i]].ID[len(prefix):] })
+		to := &load[level[best]]
+		to.Held++
+		plan[shard] = to.ID
 		level = slices.Delete(level, best, best+1)
 	}
 	return plan
 }
 
-// haveLeast appends the ids of the workers that have least, of those that are not full.
-func haveLeast(load []Candidate, ids []string) []string {
+// haveLeast appends the workers that have least, of those that are not full.
+func haveLeast(load []Candidate, level []int) []int {
 	least := math.MaxInt
-	for _, c := range load {
-		if !c.full() {
-			least = min(least, c.Held)
+	for i := range load {
+		if !load[i].full() {
+			least = min(least, load[i].Held)
 		}
 	}
-	for _, c := range load {
-		if !c.full() && c.Held == least {
-			ids = append(ids, c.ID)
+	for i := range load {
+		if !load[i].full() && load[i].Held == least {
+			level = append(level, i)
 		}
 	}
-	return ids
+	return level
 }
 
 // Move is a lease that goes from one live worker to another, for balance.
@@ -69,17 +68,18 @@ type Move struct{ Shard, From, To string }
 // highest.
 func Balance(owned map[string][]string, candidates []Candidate) []Move {
 	load := byID(candidates)
-	left := make([][]movable, len(load)) // made when the worker first gives
-	count := make([]int, len(load))
+	left := make([]int, len(load)) // how many each worker may still give
 	for i, c := range load {
-		count[i] = len(owned[c.ID])
+		left[i] = len(owned[c.ID])
 	}
+	given := map[string]bool{}
+	rankings := map[[2]int]*ranking{} // by who gives and who gets
 	var moves []Move
 	for {
 		from, to := -1, -1
 		for i := range load {
 			c := &load[i]
-			if count[i] > 0 && (from < 0 || c.Held > load[from].Held) {
+			if left[i] > 0 && (from < 0 || c.Held > load[from].Held) {
 				from = i
 			}
 			if !c.full() && (to < 0 || c.Held < load[to].Held) {
@@ -89,36 +89,79 @@ func Balance(owned map[string][]string, candidates []Candidate) []Move {
 		if from < 0 || to < 0 || load[from].Held-load[to].Held < 2 {
 			return moves
 		}
-		if left[from] == nil {
-			left[from] = inOrder(owned[load[from].ID])
+		r := rankings[[2]int{from, to}]
+		if r == nil {
+			r = rank(owned[load[from].ID], load[to].ID)
+			rankings[[2]int{from, to}] = r
 		}
-		mine := left[from]
-		best := highest(len(mine), func(i int) (hash, string) { return mine[i].hash, load[to].ID })
-		moves = append(moves, Move{Shard: mine[best].shard, From: load[from].ID, To: load[to].ID})
-		left[from] = slices.Delete(mine, best, best+1)
-		count[from]--
+		shard := r.next(given)
+		given[shard] = true
+		moves = append(moves, Move{Shard: shard, From: load[from].ID, To: load[to].ID})
+		left[from]--
 		load[from].Held--
 		load[to].Held++
 	}
 }
 
-// movable is a lease that may move, and its hash.
-type movable struct {
+// ranking is the leases that one worker may give, the one whose hash with another worker is highest first: a heap, for
+// of thousands few are asked for.
+type ranking []ranked
+
+type ranked struct {
 	shard string
-	hash  hash
+	hash  uint64
 }
 
-func inOrder(shards []string) []movable {
-	list := make([]movable, 0, len(shards))
-	for _, shard := range slices.Sorted(slices.Values(shards)) {
-		list = append(list, movable{shard, hashOf(shard)})
+func rank(shards []string, worker string) *ranking {
+	r := make(ranking, len(shards))
+	for i, shard := range shards {
+		r[i] = ranked{shard, hashOf(shard).add(worker).mixed()}
 	}
-	return list
+	heap.Init(&r)
+	return &r
+}
+
+// next takes the first lease out that was not given to somebody else meanwhile.
+func (r *ranking) next(given map[string]bool) string {
+	for {
+		if first := heap.Pop(r).(ranked); !given[first.shard] {
+			return first.shard
+		}
+	}
+}
+
+func (r ranking) Len() int { return len(r) }
+
+func (r ranking) Less(i, j int) bool {
+	return r[i].hash > r[j].hash || r[i].hash == r[j].hash && r[i].shard < r[j].shard
+}
+
+func (r ranking) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
+func (r *ranking) Push(x any)   { *r = append(*r, x.(ranked)) }
+
+func (r *ranking) Pop() any {
+	last := len(*r) - 1
+	x := (*r)[last]
+	*r = (*r)[:last]
+	return x
 }
 
 // byID returns the candidates sorted.
 func byID(candidates []Candidate) []Candidate {
 	return slices.SortedFunc(slices.Values(candidates), func(a, b Candidate) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// commonPrefix is what all ids begin with. Workers of one deployment have names that differ at their ends.
+func commonPrefix(sorted []Candidate) string {
+	if len(sorted) == 0 {
+		return ""
+	}
+	first, last := sorted[0].ID, sorted[len(sorted)-1].ID
+	n := 0
+	for n < min(len(first), len(last)) && first[n] == last[n] {
+		n++
+	}
+	return first[:n]
 }
 
 // hash is the rendezvous hash of a lease and a worker before the worker is taken into it: FNV-1a of the shard and a
