@@ -81,6 +81,7 @@ type Member struct {
 	leasesEcho    Time // a second look after a change, because the first may be stale; 0 is none
 	leasesPause   time.Duration
 	stale         bool // the plan is out of date
+	planned       Time // when it was last made
 	tidied        bool // cleaned up since the last read
 
 	// The shards of the stream, as listed.

@@ -1,18 +1,29 @@
 package lease
 
+import "time"
+
+// planPause is how long a worker at most goes on with a plan of which writes are on their way: each answer changes the
+// view, and thousands of plans for thousands of answers would leave it no time for its heartbeats.
+const planPause = 200 * time.Millisecond
+
 // take takes the free leases that the plan gives to this worker.
 func (m *Member) take() {
 	if !m.stale || m.phase == joining || !m.leasesKnown || m.suspended() {
 		return
 	}
+	if due := m.planned.Add(planPause); m.now < due && m.outstanding[forTake]+m.outstanding[forRelease]+m.outstanding[forLease] > 0 {
+		m.wakeAt(due)
+		return
+	}
 	if m.phase == leaving {
+		m.planned = m.now
 		m.refuse()
 		return
 	}
 	if m.membersLast < m.settleAt {
 		return // workers that joined at the same moment may not be in view
 	}
-	m.stale = false
+	m.stale, m.planned = false, m.now
 
 	owners := map[string]*property{}
 	clear := true // everything has a live owner, or nobody may have it yet
