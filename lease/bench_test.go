@@ -99,7 +99,7 @@ func BenchmarkPlan(b *testing.B) {
 			group.m.changedAt = 0 // so that balance is due
 			b.ReportAllocs()
 			for b.Loop() {
-				group.m.stale = true
+				group.m.stale, group.m.planned = true, 0
 				group.m.take()
 			}
 			if group.m.stale {
