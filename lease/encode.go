@@ -35,7 +35,7 @@ func (m *Member) AppendState(b []byte) []byte {
 	return e.out
 }
 
-// living returns a copy without what is left of reads that were answered.
+// living returns a copy without what is left of reads that were answered, and of plans that hold nothing up.
 func (m *Member) living() *Member {
 	c := *m
 	if !c.membersAsked {
