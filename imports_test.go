@@ -37,6 +37,7 @@ var mayImport = map[string]struct {
 	"internal/sim":      {of: []string{"lease", "internal/dispatch"}},
 	"internal/explore":  {of: []string{"lease"}},
 	"internal/mutants":  {},
+	"internal/scale":    {of: []string{"lease"}},
 	"local/dynamodb":    {of: []string{"local/internal/ondemand", "sdk"}},
 	"local":             {of: []string{"local/dynamodb", "local/internal/ondemand", "local/internal/strict", "sdk"}},
 	"internal/node":     {},

@@ -91,8 +91,8 @@ func followed(id string, told, listed []lease.Shard) bool {
 		if err != nil || !slices.Contains(s.Parents, id) {
 			continue
 		}
-		first = first || from.Cmp(start) <= 0 && start.Cmp(to) <= 0
-		last = last || from.Cmp(end) <= 0 && end.Cmp(to) <= 0
+		first = first || from.Compare(start) <= 0 && start.Compare(to) <= 0
+		last = last || from.Compare(end) <= 0 && end.Compare(to) <= 0
 	}
 	return first && last
 }

@@ -16,8 +16,8 @@ const (
 	maxWantsSize = 600
 )
 
-// movable appends the lease to those that may move, unless it rests or is on hold.
-func (m *Member) movable(shards []string, v *viewed) []string {
+// appendMovable appends the lease to those that may move, unless it rests or is on hold.
+func (m *Member) appendMovable(shards []string, v *viewed) []string {
 	if m.onHold(v) {
 		return shards
 	}

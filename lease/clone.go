@@ -5,7 +5,7 @@ import "maps"
 // Clone returns a member in the same state. Stepping one of the two does not change the other.
 func (m *Member) Clone() *Member {
 	c := *m
-	c.out = nil
+	c.out, c.viewOrder, c.heldOrder = nil, nil, nil
 	c.writes = cloneValues(m.writes)
 	c.peers = cloneValues(m.peers)
 	c.view = cloneValues(m.view)

@@ -23,6 +23,7 @@ type group struct {
 	workers []*worker
 	reports []string
 	bad     []*lease.ItemError // leases that cannot be read
+	denied  string             // the worker whose listings fail
 
 	told   func(who, format string, args ...any) // hears of all that happens, if set
 	clones bool                                  // every step is checked against a clone
@@ -123,6 +124,9 @@ func (g *group) do(w *worker, action lease.Action) lease.Event {
 	case lease.ListShards:
 		g.tell(w.id, "lists the shards")
 		w.listed++
+		if w.id == g.denied {
+			return lease.Listed{Err: errors.New("denied")}
+		}
 		return lease.Listed{Shards: slices.Clone(g.shards)}
 	case lease.WriteItem:
 		return g.write(w, a.Write)

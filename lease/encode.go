@@ -35,7 +35,7 @@ func (m *Member) AppendState(b []byte) []byte {
 	return e.out
 }
 
-// living returns a copy without what is left of reads that were answered.
+// living returns a copy without what is left of reads that were answered, and of plans that hold nothing up.
 func (m *Member) living() *Member {
 	c := *m
 	if !c.membersAsked {
@@ -43,6 +43,9 @@ func (m *Member) living() *Member {
 	}
 	if !c.leasesAsked {
 		c.leasesBegun, c.leasesBegunAt = 0, 0
+	}
+	if c.now >= c.planned.Add(planPause) {
+		c.planned = 0
 	}
 	if c.listAsked == nil {
 		c.listAskedAt, c.listAskedTime = 0, 0
@@ -92,7 +95,7 @@ func (e *encoder) leases(m *Member) {
 	e.set(m.unreadable)
 	e.flags(m.leasesAsked, m.leasesKnown, m.stale, m.tidied)
 	e.steps(m.leasesBegun, m.leasesShown)
-	e.times(m.leasesBegunAt, m.leasesLast, m.leasesNext, m.leasesEcho)
+	e.times(m.leasesBegunAt, m.leasesLast, m.leasesNext, m.leasesEcho, m.planned)
 	e.number(int64(m.leasesPause))
 }
 

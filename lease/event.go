@@ -1,10 +1,16 @@
 package lease
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Time is a reading of a worker's lease clock: a clock that never goes back and counts the time in
 // which the machine was suspended. Its origin means nothing; two workers' readings are never compared.
 type Time time.Duration
+
+// never is after all times.
+const never Time = math.MaxInt64
 
 // Add returns t + d.
 func (t Time) Add(d time.Duration) Time { return t + Time(d) }

@@ -26,6 +26,23 @@ func TestNewGroupSharesShards(t *testing.T) {
 	}
 }
 
+// The lowest-ranked worker makes the first leases; if it cannot, the others do so a minute later.
+func TestFirstLeasesWithoutTheLowest(t *testing.T) {
+	g := newGroup(t, shards(8)...)
+	g.denied = "a"
+	for _, id := range []string{"a", "b", "c", "d"} {
+		g.join(id)
+	}
+	g.pass(59 * time.Second)
+	if n := len(g.leases()); n != 0 {
+		t.Errorf("%d leases were made, and the lowest-ranked worker cannot list", n)
+	}
+	g.pass(5 * time.Second)
+	if least, most, all := g.spread(); least != 2 || most != 2 || all != 8 {
+		t.Errorf("from %d to %d shards each, %d in all; want 2 each", least, most, all)
+	}
+}
+
 // A crashed worker's shards all move, within the failover time and what watching costs; a live
 // worker's do not.
 func TestCrashMovesLeasesAfterFailoverTime(t *testing.T) {

@@ -17,7 +17,7 @@ func (m *Member) beat() {
 	switch {
 	case m.phase == joining:
 		m.start(forHeartbeat, Write{Op: Create, Item: m.me})
-	case m.phase == leaving && len(m.held) == 0 && !m.taking():
+	case m.phase == leaving && len(m.held) == 0 && m.outstanding[forTake] == 0:
 		next.Worker.State = Left
 		m.start(forLeaving, update(m.me, next))
 	case m.now >= m.nextBeat || !next.Equal(m.me): // others wait for what is new

@@ -90,8 +90,7 @@ func (m *Member) endHolds() {
 	}
 	m.holdDue = 0
 	m.stale = true
-	for _, shard := range m.viewedShards() {
-		v := m.view[shard]
+	for _, v := range m.viewInOrder() {
 		m.tellHold(v)
 		switch {
 		case v.item.Lease.Hold.ID == "" || v.ended != 0:

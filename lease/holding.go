@@ -3,6 +3,7 @@ package lease
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // holding is a lease that this worker owns, from the take that landed to the write that ends it.
@@ -26,13 +27,12 @@ type holding struct {
 
 func (h *holding) shard() string { return h.item.Key.Shard }
 
-// holdings are the leases held, by shard.
+// holdings are the leases held, by shard. They are not the caller's to change.
 func (m *Member) holdings() []*holding {
-	hs := make([]*holding, 0, len(m.held))
-	for _, shard := range slices.Sorted(maps.Keys(m.held)) {
-		hs = append(hs, m.held[shard])
+	if len(m.heldOrder) != len(m.held) { // whoever adds one, or takes one away, clears it
+		m.heldOrder = slices.SortedFunc(maps.Values(m.held), func(a, b *holding) int { return strings.Compare(a.shard(), b.shard()) })
 	}
-	return hs
+	return m.heldOrder
 }
 
 // begin begins an epoch: the take landed.
@@ -44,7 +44,7 @@ func (m *Member) begin(item Item, from string) {
 		acked:          item.Lease.Checkpoint,
 		nextCheckpoint: m.now.Add(m.cfg.Checkpoint),
 	}
-	m.held[shard] = h
+	m.held[shard], m.heldOrder = h, nil
 	v := m.view[shard]
 	if from == m.cfg.ID {
 		from = v.from // handed over
@@ -69,6 +69,8 @@ func (m *Member) begin(item Item, from string) {
 // close ends an epoch; whoever never heard of it hears nothing.
 func (m *Member) close(h *holding, reason CloseReason) {
 	delete(m.held, h.shard())
+	m.heldOrder = nil
+	m.stale = true
 	if h.opened {
 		m.do(Close{Shard: h.shard(), Token: h.token, Reason: reason})
 	}
@@ -302,16 +304,14 @@ func (m *Member) onLeaseWritten(w *write, e Written) {
 		if v := m.view[shard]; v != nil && v.item.Lease.Hold.Version > e.Item.Lease.Hold.Version && w.purpose != forHold {
 			e.Item.Lease.Hold = v.item.Lease.Hold
 		}
-		stale, begun := m.stale, m.view[shard] != nil && m.view[shard].begun != 0
 		m.know(e.Item)
-		if w.purpose == forCheckpoint && e.Outcome == Landed && begun && e.Item.Lease.Hold.ID == "" {
-			m.stale = stale // how far a shard is handled changes nobody's plan
-		}
 		if e.Item.Lease.Hold.ID != "" {
 			m.holdDue = max(m.now, 1)
 		}
 	}
 	h := m.held[shard]
+	// A checkpoint changes no plan, unless the lease is to be taken anew and only waited for this write.
+	m.stale = m.stale || h == nil || w.purpose != forCheckpoint || e.Outcome != Landed
 	switch {
 	case e.Outcome == Landed && w.w.Op == Update && !showsSame(e.Item, w.w.Item):
 		m.halt(e.Item, "S5 counter", "a write with counter %d landed, and the store shows counter %d, owner %q, checkpoint %v",

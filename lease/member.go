@@ -46,10 +46,13 @@ type Member struct {
 	stopping bool
 	failure  error // why it stops, if not because it was asked to
 
-	writes map[Key]*write // outstanding, one per key
+	writes      map[Key]*write // outstanding, one per key
+	outstanding [purposes]int  // of writes, how many are for what
+	sendAt      Time           // of writes, the first that waits to be sent is due
 
 	// The members of the group, as read.
 	peers        map[string]*peer
+	silentAt     Time // of peers, the first to be silent for too long will be so; 0: to be looked for
 	membersAsked bool
 	membersBegun uint64 // step that asked
 	membersNext  Time
@@ -66,6 +69,7 @@ type Member struct {
 
 	// The leases of the stream, as read.
 	view          map[string]*viewed
+	viewOrder     []*viewed       // of view, sorted by shard; nil: to be made anew
 	unreadable    map[string]bool // item keys
 	leasesAsked   bool
 	leasesBegun   uint64
@@ -77,6 +81,7 @@ type Member struct {
 	leasesEcho    Time // a second look after a change, because the first may be stale; 0 is none
 	leasesPause   time.Duration
 	stale         bool // the plan is out of date
+	planned       Time // when it was last made
 	tidied        bool // cleaned up since the last read
 
 	// The shards of the stream, as listed.
@@ -102,9 +107,10 @@ type Member struct {
 	restUntil Time     // a lease in the view may move again then; 0 is none
 	holdDue   Time     // when a hold in the view runs out; 0 is never
 
-	held    map[string]*holding
-	heldDue Time
-	halted  map[string]bool // shards that stand still: an invariant is broken
+	held      map[string]*holding
+	heldOrder []*holding // of held, sorted by shard; nil: to be made anew
+	heldDue   Time
+	halted    map[string]bool // shards that stand still: an invariant is broken
 }
 
 type phase uint8

@@ -72,7 +72,36 @@ func TestPositionOrder(t *testing.T) {
 		if (p == q) != (want == 0) {
 			t.Fatalf("%s == %s is %t, but they compare as %d", p, q, p == q, want)
 		}
+		if back := q.Compare(p); back != -want {
+			t.Fatalf("%s compared with %s is %d, but the other way round %d", p, q, want, back)
+		}
+		if r := anyPosition().Draw(t, "r"); want <= 0 && q.Compare(r) <= 0 && p.Compare(r) > 0 {
+			t.Fatalf("%s <= %s <= %s, but not %s <= %s", p, q, r, p, r)
+		}
 	})
+}
+
+// The Java KCL's order of what is no sequence number, and where those lie (ExtendedSequenceNumber.bigIntegerValue).
+func TestPositionsInTheKCLsOrder(t *testing.T) {
+	t.Parallel()
+	order := []Position{AtTimestamp(time.UnixMilli(1)), AtTimestamp(time.UnixMilli(2)), TrimHorizon(), Latest()}
+	for _, s := range []string{"0", "1", "9", "10", "99", "100", strings.Repeat("9", maxSequenceDigits)} {
+		for sub := range int64(3) {
+			p, err := AfterSequence(s, sub)
+			if err != nil {
+				t.Fatal(err)
+			}
+			order = append(order, p)
+		}
+	}
+	order = append(order, ShardEnd())
+	for i, p := range order {
+		for j, q := range order {
+			if got, want := p.Compare(q), cmp.Compare(i, j); got != want {
+				t.Errorf("%s compared with %s is %d, want %d", p, q, got, want)
+			}
+		}
+	}
 }
 
 func TestPositionParts(t *testing.T) {

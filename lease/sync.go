@@ -81,14 +81,23 @@ func (m *Member) sawControl(item Item) {
 }
 
 // makeRoots makes the first leases of the stream: those of the shards that were open at the group's
-// start. Any worker does it, since all make the same; it is done once in a group's life.
+// start. Any worker may do it, since all make the same; it is done once in a group's life. The lowest-ranked worker does
+// it, for thousands of leases times hundreds of workers are more writes than a table takes; if it cannot, the others do,
+// a while later.
 func (m *Member) makeRoots(record StreamRecord) {
 	if !m.leasesKnown || m.phase != active {
+		return
+	}
+	if late := m.settleAt.Add(m.cfg.Relist); m.now < late && !m.lowest() {
+		m.wakeAt(late)
 		return
 	}
 	if m.roots == nil {
 		m.wantRoots = &ListShards{At: record.Start}
 		return
+	}
+	if m.outstanding[forLease] > 0 && len(m.view)+len(m.unreadable) < len(m.roots) {
+		return // they are on their way: thousands of answers come, and none but the last has to be looked at
 	}
 	made := true
 	for _, id := range slices.Sorted(maps.Keys(m.roots)) {
@@ -283,8 +292,7 @@ func (m *Member) tidy() {
 	}
 	m.tidied = true
 	owners := map[string]bool{}
-	for _, shard := range m.viewedShards() {
-		v := m.view[shard]
+	for _, v := range m.viewInOrder() {
 		owners[v.item.Lease.Owner] = true
 		if v.ended == 0 {
 			continue

@@ -1,39 +1,53 @@
 package lease
 
+import "time"
+
+// planPause is how long a worker at most goes on with a plan of which writes are on their way: each answer changes the
+// view, and thousands of plans for thousands of answers would leave it no time for its heartbeats.
+const planPause = 200 * time.Millisecond
+
 // take takes the free leases that the plan gives to this worker.
 func (m *Member) take() {
 	if !m.stale || m.phase == joining || !m.leasesKnown || m.suspended() {
 		return
 	}
+	if due := m.planned.Add(planPause); m.now < due && m.outstanding[forTake]+m.outstanding[forRelease]+m.outstanding[forLease] > 0 {
+		m.wakeAt(due)
+		return
+	}
 	if m.phase == leaving {
+		m.planned = m.now
 		m.refuse()
 		return
 	}
 	if m.membersLast < m.settleAt {
 		return // workers that joined at the same moment may not be in view
 	}
-	m.stale = false
+	m.stale, m.planned = false, m.now
 
-	counts := map[string]int{}
-	owned := map[string][]string{} // what may move
-	clear := true                  // everything has a live owner, or nobody may have it yet
+	owners := map[string]*property{}
+	clear := true // everything has a live owner, or nobody may have it yet
 	var free []string
-	for _, shard := range m.viewedShards() {
-		v := m.view[shard]
+	for _, v := range m.viewInOrder() {
 		if v.ended != 0 {
 			continue
 		}
-		owner := m.ownerOf(v)
-		if owner != mine {
+		shard, owner := v.item.Key.Shard, v.item.Lease.Owner
+		who := m.ownerOf(v)
+		if who != mine {
 			delete(m.halted, shard)
 		}
-		switch owner {
-		case alive:
-			counts[v.item.Lease.Owner]++
-			owned[v.item.Lease.Owner] = m.movable(owned[v.item.Lease.Owner], v)
+		if who == alive || who == mine {
+			p := owners[owner]
+			if p == nil {
+				p = &property{}
+				owners[owner] = p
+			}
+			p.held++
+			p.movable = m.appendMovable(p.movable, v)
+		}
+		switch who {
 		case mine:
-			counts[m.cfg.ID]++
-			owned[m.cfg.ID] = m.movable(owned[m.cfg.ID], v)
 			switch {
 			case m.held[shard] != nil:
 			case m.onHold(v):
@@ -49,7 +63,7 @@ func (m *Member) take() {
 				if m.open(v) {
 					free = append(free, shard)
 				}
-			case v.item.Lease.Owner != "" && m.lowest():
+			case owner != "" && m.lowest():
 				m.giveBack(v.item) // operators wait for a free lease
 			}
 		case unclear:
@@ -57,10 +71,14 @@ func (m *Member) take() {
 		}
 	}
 	var candidates []Candidate
+	owned := map[string][]string{} // what may move
 	for _, id := range m.rivals() {
-		c := Candidate{ID: id, Held: counts[id], MaxShards: m.cfg.MaxShards}
+		c := Candidate{ID: id, MaxShards: m.cfg.MaxShards}
 		if p := m.peers[id]; p != nil {
 			c.MaxShards = p.item.Worker.MaxShards
+		}
+		if p := owners[id]; p != nil {
+			c.Held, owned[id] = p.held, p.movable
 		}
 		candidates = append(candidates, c)
 	}
@@ -80,11 +98,17 @@ func (m *Member) take() {
 	}
 }
 
+// property is what a worker has, in this worker's view.
+type property struct {
+	held    int
+	movable []string
+}
+
 // refuse gives back what was handed over to this worker while it began to leave.
 func (m *Member) refuse() {
 	m.stale = false
-	for _, shard := range m.viewedShards() {
-		if v := m.view[shard]; m.ownerOf(v) == mine && m.held[shard] == nil {
+	for _, v := range m.viewInOrder() {
+		if m.ownerOf(v) == mine && m.held[v.item.Key.Shard] == nil {
 			m.giveBack(v.item)
 		}
 	}
@@ -104,14 +128,4 @@ func (m *Member) startTake(item Item) {
 		taken.Lease.Owner = m.cfg.ID
 	}
 	m.start(forTake, update(item, taken))
-}
-
-// taking says whether a take is outstanding.
-func (m *Member) taking() bool {
-	for _, w := range m.writes {
-		if w.purpose == forTake {
-			return true
-		}
-	}
-	return false
 }

@@ -3,19 +3,21 @@ package lease
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
 // viewed is a lease as this worker last saw it.
 type viewed struct {
-	item  Item
-	shown uint64 // step of the answer that first showed item.Counter
-	since Time   // when the lease was first seen
-	last  Time   // when it was last there
-	ended Time   // when it was first seen to be finished; 0 if not
-	moved Time   // when it was seen to have gone from one live worker to another; 0 if not
-	from  string // the worker that it went from so, until this one has begun an epoch
-	begun Time   // when it was first seen to have begun; 0 if not
+	item   Item
+	shown  uint64 // step of the answer that first showed item.Counter
+	since  Time   // when the lease was first seen
+	last   Time   // when it was last there
+	ended  Time   // when it was first seen to be finished; 0 if not
+	moved  Time   // when it was seen to have gone from one live worker to another; 0 if not
+	inRead uint64 // step of the last read of the leases that had it
+	from   string // the worker that it went from so, until this one has begun an epoch
+	begun  Time   // when it was first seen to have begun; 0 if not
 
 	holdEnd  Time // when the hold on it, if any, runs out
 	toldHold bool // it was reported to be on hold
@@ -68,18 +70,19 @@ func (m *Member) onLeases(e LeasesRead) {
 			m.do(Report{Kind: Unreadable, Shard: bad.Key, Err: bad})
 		}
 	}
-	present := make(map[string]bool, len(e.Items))
 	for _, item := range e.Items {
-		present[item.Key.Shard] = true
 		m.believes(item)
 		delete(m.suspects, item.Key.Shard)
 		if v := m.view[item.Key.Shard]; v != nil && item.Counter <= v.item.Counter && !v.as(item) && m.gone(v) {
 			m.forget(item.Key.Shard) // it was deleted, and made again: its counter begins anew
 		}
-		if v := m.saw(item); v.as(item) {
+		v := m.saw(item)
+		v.inRead = m.steps
+		if v.as(item) {
 			v.last = m.now
 		}
 	}
+	present := func(v *viewed) bool { return v != nil && v.inRead == m.steps }
 	if e.Err != nil {
 		m.leasesNext = m.now.Add(m.cfg.Watch)
 		return
@@ -87,7 +90,7 @@ func (m *Member) onLeases(e LeasesRead) {
 	m.leasesKnown, m.stale, m.tidied = true, true, false
 	m.leasesLast, m.leasesShown = m.now, m.leasesBegun
 	for _, h := range m.holdings() { // before somebody makes the lease again, and another worker takes it
-		if v := m.view[h.shard()]; !present[h.shard()] && (v == nil || m.gone(v)) && m.writes[h.item.Key] == nil {
+		if v := m.view[h.shard()]; !present(v) && (v == nil || m.gone(v)) && m.writes[h.item.Key] == nil {
 			m.close(h, CloseLost)
 			m.do(Report{Kind: Lost, Shard: h.shard(), Position: h.acked})
 		}
@@ -96,9 +99,11 @@ func (m *Member) onLeases(e LeasesRead) {
 	// Leases go away: finished ones in the end, maybe before this worker saw that they were finished.
 	// A lease that was there a while ago and is not now is gone; one that is new may only be missing from a stale
 	// read.
-	maps.DeleteFunc(m.view, func(shard string, v *viewed) bool {
-		return !present[shard] && m.held[shard] == nil && m.gone(v)
-	})
+	for shard, v := range m.view {
+		if !present(v) && m.held[shard] == nil && m.gone(v) {
+			m.forget(shard)
+		}
+	}
 }
 
 // as says whether an item shows the lease as it is known here.
@@ -127,9 +132,11 @@ func (m *Member) know(item Item) *viewed {
 	v := m.view[item.Key.Shard]
 	if v == nil {
 		v = &viewed{since: m.now}
-		m.view[item.Key.Shard] = v
+		m.view[item.Key.Shard], m.viewOrder = v, nil
+		m.stale = true
 	}
-	if was := v.item.Lease.Owner; item.Lease.Owner != was && item.Lease.Owner != "" {
+	was := v.item.Lease.Owner
+	if item.Lease.Owner != was && item.Lease.Owner != "" {
 		if p := m.peers[was]; was == m.cfg.ID || p != nil && p.alive() {
 			v.moved, v.from = max(m.now, 1), was
 		}
@@ -140,12 +147,14 @@ func (m *Member) know(item Item) *viewed {
 	if hold != item.Lease.Hold {
 		m.sawHold(v, hold)
 	}
+	ended, begun := v.ended != 0, v.begun != 0
 	v.ended = since(v.ended, item.Lease.Checkpoint.IsShardEnd(), m.now)
 	v.begun = since(v.begun, item.Lease.Checkpoint.Begun(), m.now)
 	if m.held[item.Key.Shard] != nil {
 		m.heldDue = m.now
 	}
-	m.stale = true
+	// A plan does not look at how far a shard has come: in a large group checkpoints would make plans all the time.
+	m.stale = m.stale || was != item.Lease.Owner || ended != (v.ended != 0) || begun != (v.begun != 0)
 	return v
 }
 
@@ -163,6 +172,7 @@ func since(was Time, is bool, now Time) Time {
 
 func (m *Member) forget(shard string) {
 	delete(m.view, shard)
+	m.viewOrder = nil
 	m.stale = true
 }
 
@@ -213,7 +223,15 @@ func (m *Member) expiring(keys HashRange) bool {
 	return false
 }
 
-func (m *Member) viewedShards() []string { return slices.Sorted(maps.Keys(m.view)) }
+// viewInOrder is the view, by shard. It is not the caller's to change.
+func (m *Member) viewInOrder() []*viewed {
+	if len(m.viewOrder) != len(m.view) { // what leaves the view, or comes into it, clears it
+		m.viewOrder = slices.SortedFunc(maps.Values(m.view), func(a, b *viewed) int {
+			return strings.Compare(a.item.Key.Shard, b.item.Key.Shard)
+		})
+	}
+	return m.viewOrder
+}
 
 // settledListing says whether the listing is from long enough after a moment to know all shards of then:
 // one that is asked for at once may show the stream as it was before.

@@ -40,6 +40,7 @@ func (m *Member) onMembers(e MembersRead) {
 		return
 	}
 	m.membersAsked = false
+	m.silentAt = 0
 	m.membersNext = m.now.Add(m.cfg.Watch)
 	if m.now < m.settleAt {
 		m.membersNext = m.settleAt
@@ -133,17 +134,23 @@ func (m *Member) fenceSilent() {
 	if m.suspended() || m.blind() {
 		return
 	}
+	if m.now < m.silentAt {
+		m.wakeAt(m.silentAt)
+		return
+	}
+	m.silentAt = never
 	var silent []string
 	for id, p := range m.peers {
 		if !p.alive() || !p.reads(m.cfg.Stream) || m.writes[p.item.Key] != nil {
 			continue
 		}
 		if expiry := p.seen.Add(m.patience()); m.now < expiry {
-			m.wakeAt(expiry)
+			m.silentAt = min(m.silentAt, expiry)
 			continue
 		}
 		silent = append(silent, id)
 	}
+	m.wakeAt(m.silentAt)
 	slices.Sort(silent)
 	for _, id := range silent {
 		p := m.peers[id]
@@ -155,6 +162,7 @@ func (m *Member) fenceSilent() {
 
 // onPeerWritten resolves a fence, or the removal of a worker that is no more.
 func (m *Member) onPeerWritten(w *write, e Written) {
+	m.silentAt = 0
 	switch {
 	case e.Outcome == Landed && w.purpose == forTidying:
 		delete(m.peers, e.Key.Worker)

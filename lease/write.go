@@ -2,7 +2,6 @@ package lease
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -33,6 +32,8 @@ const (
 	forLease   // a new lease, of a root or a child
 	forTidying // the end of an item
 	forHold    // the end of an operator's hold
+
+	purposes // how many there are, and one
 )
 
 // Pauses before a write of unknown outcome is sent again. Heartbeats keep the shortest one: time runs.
@@ -51,6 +52,8 @@ func (m *Member) start(p purpose, w Write) bool {
 		return false
 	}
 	m.writes[w.Item.Key] = &write{purpose: p, w: w, first: m.now, retryAt: m.now, pause: minWritePause}
+	m.outstanding[p]++
+	m.sendAt = m.now
 	return true
 }
 
@@ -67,16 +70,27 @@ func remove(old Item) Write {
 
 // sendWrites sends what is due.
 func (m *Member) sendWrites() {
-	for _, key := range slices.SortedFunc(maps.Keys(m.writes), compareKeys) {
-		switch w := m.writes[key]; {
+	if m.now < m.sendAt {
+		m.wakeAt(m.sendAt)
+		return
+	}
+	m.sendAt = never
+	var due []*write
+	for _, w := range m.writes {
+		switch {
 		case w.inFlight:
 		case m.now < w.retryAt:
-			m.wakeAt(w.retryAt)
+			m.sendAt = min(m.sendAt, w.retryAt)
 		default:
-			w.inFlight = true
-			m.do(WriteItem{Write: w.w})
+			due = append(due, w)
 		}
 	}
+	slices.SortFunc(due, func(a, b *write) int { return compareKeys(a.w.Item.Key, b.w.Item.Key) })
+	for _, w := range due {
+		w.inFlight = true
+		m.do(WriteItem{Write: w.w})
+	}
+	m.wakeAt(m.sendAt)
 }
 
 // onWritten resolves a write. A conflict may show that an earlier try landed. Not so with the control
@@ -92,12 +106,14 @@ func (m *Member) onWritten(e Written) {
 	}
 	if e.Outcome == Unknown {
 		w.retryAt = m.now.Add(w.pause)
+		m.sendAt = min(m.sendAt, w.retryAt)
 		if w.purpose != forHeartbeat {
 			w.pause = min(2*w.pause, maxWritePause)
 		}
 		return
 	}
 	delete(m.writes, e.Key)
+	m.outstanding[w.purpose]--
 	switch e.Key.Kind {
 	case KindWorker:
 		if e.Key == m.me.Key {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatstream/leat/internal/fetch"
 	"github.com/leatstream/leat/internal/kpl"
+	"github.com/leatstream/leat/lease"
 )
 
 // maxOverhead is more than an aggregated record has around one entry, and around all of them, in bytes.
@@ -26,7 +27,7 @@ type shardMap struct {
 
 type openShard struct {
 	id    string
-	first kpl.HashKey
+	first lease.HashKey
 }
 
 // mapShards asks for the stream's shards.
@@ -52,13 +53,13 @@ func mapShards(ctx context.Context, client *kinesis.Client, stream string) (*sha
 			m.open = append(m.open, openShard{s.ID, first})
 		}
 	}
-	sort.Slice(m.open, func(i, j int) bool { return m.open[i].first.Less(m.open[j].first) })
+	sort.Slice(m.open, func(i, j int) bool { return m.open[i].first.Compare(m.open[j].first) < 0 })
 	return m, nil
 }
 
 // of is the open shard of a hash key; empty if the list has none.
-func (m *shardMap) of(h kpl.HashKey) string {
-	above := sort.Search(len(m.open), func(i int) bool { return h.Less(m.open[i].first) })
+func (m *shardMap) of(h lease.HashKey) string {
+	above := sort.Search(len(m.open), func(i int) bool { return h.Compare(m.open[i].first) < 0 })
 	if above == 0 {
 		return ""
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatstream/leat"
 	"github.com/leatstream/leat/internal/kpl"
+	"github.com/leatstream/leat/lease"
 	"github.com/leatstream/leat/local"
 )
 
@@ -130,7 +131,7 @@ func TestAggregates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first, last := two.of(kpl.HashKey{}), two.open[15]; first != "shardId-000000000000" || last.id != "shardId-000000000015" ||
+		if first, last := two.of(lease.HashKey{}), two.open[15]; first != "shardId-000000000000" || last.id != "shardId-000000000015" ||
 			two.of(last.first) != last.id {
 			t.Errorf("the first shard is %s, the last %v", first, last)
 		}

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/leatstream/leat/internal/kpl"
+	"github.com/leatstream/leat/lease"
 )
 
 // entry is a record to put.
 type entry struct {
 	line int // of the input, from 1
 	key  string
-	data []byte      // never nil: the service wants data, if empty
-	hash kpl.HashKey // known if entries are aggregated
+	data []byte        // never nil: the service wants data, if empty
+	hash lease.HashKey // known if entries are aggregated
 }
 
 // size is what the service counts against its limits: data and partition key, in bytes.

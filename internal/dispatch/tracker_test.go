@@ -50,21 +50,30 @@ func TestTrackerAgainstNaiveModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		start := rapid.SampledFrom([]lease.Position{lease.TrimHorizon(), after(t, 7)}).Draw(rt, "start")
 		real, naive := NewTracker(start), &naiveTracker{start: start, acked: map[Handle]bool{}}
-		next := 10
+		sequence, sub := 10, 0 // of the next position
+		most, watermark := 0, start
 		rt.Repeat(map[string]func(*rapid.T){
 			"add": func(rt *rapid.T) {
 				if naive.ended {
 					rt.Skip("ended")
 				}
 				for range rapid.IntRange(1, 40).Draw(rt, "records") {
-					p := after(t, next)
-					next += 3
+					p, err := lease.AfterSequence(strconv.Itoa(sequence), int64(sub))
+					if err != nil {
+						rt.Fatal(err)
+					}
+					if rapid.IntRange(0, 2).Draw(rt, "aggregated") > 0 {
+						sub++ // the next one is out of the same aggregated record
+					} else {
+						sequence, sub = sequence+3, 0
+					}
 					want := Handle(len(naive.positions))
 					if got := real.Add(p); got != want {
 						rt.Fatalf("handle %d, want %d", got, want)
 					}
 					naive.positions = append(naive.positions, p)
 				}
+				most = max(most, real.InFlight())
 			},
 			"ack": func(rt *rapid.T) {
 				// Around the watermark, so that it moves; far off, repeated and unknown ones as well.
@@ -106,6 +115,20 @@ func TestTrackerAgainstNaiveModel(t *testing.T) {
 				}
 				if got, want := real.InFlight(), len(naive.positions)-naive.prefix(); got != want {
 					rt.Fatalf("in flight %d, want %d", got, want)
+				}
+				// What the watermark is for, said once more without the model.
+				was := watermark
+				watermark = real.Watermark()
+				if watermark != was && watermark.Compare(was) < 0 {
+					rt.Fatalf("the watermark went back from %v to %v", was, watermark)
+				}
+				for h, p := range naive.positions {
+					if !naive.acked[Handle(h)] && watermark.Compare(p) >= 0 {
+						rt.Fatalf("the watermark %v has passed %v, which nobody has acknowledged", watermark, p)
+					}
+				}
+				if len(real.slots) > max(minSlots, 2*most) {
+					rt.Fatalf("%d slots for at most %d positions", len(real.slots), most)
 				}
 			},
 		})

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/leatstream/leat/lease"
 )
 
 // MaxSize is the size up to which an Aggregator fills a record if it is told no other, in bytes of data and
@@ -28,7 +30,7 @@ var ErrTooLarge = errors.New("the user record is too large for an aggregated rec
 // record outside of its shard's range drops the whole aggregated record.
 type Aggregator struct {
 	limit int
-	hash  HashKey // of the first user record
+	hash  lease.HashKey // of the first user record
 
 	partitionKeys, hashKeys table
 	records                 []byte // the message's last part

@@ -3,24 +3,20 @@ package kpl
 import (
 	"crypto/md5"
 	"encoding/binary"
-	"fmt"
-	"math/big"
-	"math/bits"
+	"errors"
+	"math"
 
 	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
 
-// HashKey is what decides to which shard a record belongs: a number from 0 to 2^128-1.
-type HashKey struct{ hi, lo uint64 }
-
 // HashKeyOf is the hash key of a record with these keys: the explicit one if there is any, else the MD5 of
 // the partition key. An explicit hash key that is not a decimal number from 0 to 2^128-1 is an error.
-func HashKeyOf(partitionKey, explicitHashKey string) (HashKey, error) {
+func HashKeyOf(partitionKey, explicitHashKey string) (lease.HashKey, error) {
 	if explicitHashKey != "" {
-		h, ok := parseHashKey(explicitHashKey)
-		if !ok {
-			return HashKey{}, fmt.Errorf("the explicit hash key is not a decimal number from 0 to 2^128-1")
+		h, err := lease.ParseHashKey(explicitHashKey)
+		if err != nil { // which does not show it: a hash key is data
+			return h, errors.New("the explicit hash key is not a decimal number from 0 to 2^128-1")
 		}
 		return h, nil
 	}
@@ -28,42 +24,14 @@ func HashKeyOf(partitionKey, explicitHashKey string) (HashKey, error) {
 	return hashKeyFrom(checksum(append(buffer[:0], partitionKey...))), nil
 }
 
-func hashKeyFrom(b [md5.Size]byte) HashKey {
-	return HashKey{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
-}
-
-func parseHashKey(s string) (h HashKey, ok bool) {
-	for i := range len(s) {
-		digit := uint64(s[i]) - '0'
-		if digit > 9 {
-			return HashKey{}, false
-		}
-		over, hi := bits.Mul64(h.hi, 10)
-		carry, lo := bits.Mul64(h.lo, 10)
-		lo, c := bits.Add64(lo, digit, 0)
-		hi, d := bits.Add64(hi, carry, c)
-		if over+d != 0 {
-			return HashKey{}, false
-		}
-		h = HashKey{hi, lo}
-	}
-	return h, s != ""
-}
-
-// Less says whether h comes before k.
-func (h HashKey) Less(k HashKey) bool { return h.hi < k.hi || h.hi == k.hi && h.lo < k.lo }
-
-// String is h as a decimal number, as an explicit hash key is written.
-func (h HashKey) String() string {
-	n := new(big.Int).SetUint64(h.hi)
-	n.Lsh(n, 64)
-	return n.Or(n, new(big.Int).SetUint64(h.lo)).String()
+func hashKeyFrom(b [md5.Size]byte) lease.HashKey {
+	return lease.HashKey{Hi: binary.BigEndian.Uint64(b[:8]), Lo: binary.BigEndian.Uint64(b[8:])}
 }
 
 // Range is the hash keys of a shard. The zero Range holds all of them.
 type Range struct {
 	narrow      bool // it does not hold all
-	first, last HashKey
+	first, last lease.HashKey
 }
 
 // NewRange is the range of a shard. One that is not known holds every hash key. Bounds that are no numbers
@@ -76,16 +44,14 @@ func NewRange(r lease.HashRange) (Range, error) {
 	if err != nil {
 		return Range{}, err
 	}
-	var first, last [md5.Size]byte
-	start.FillBytes(first[:])
-	end.FillBytes(last[:])
-	to := Range{first: hashKeyFrom(first), last: hashKeyFrom(last)}
-	to.narrow = to.first != HashKey{} || to.last != HashKey{1<<64 - 1, 1<<64 - 1}
-	return to, nil
+	whole := start == lease.HashKey{} && end == lease.HashKey{Hi: math.MaxUint64, Lo: math.MaxUint64}
+	return Range{narrow: !whole, first: start, last: end}, nil
 }
 
 // Has says whether the range has this hash key.
-func (r Range) Has(h HashKey) bool { return !r.narrow || !h.Less(r.first) && !r.last.Less(h) }
+func (r Range) Has(h lease.HashKey) bool {
+	return !r.narrow || r.first.Compare(h) <= 0 && h.Compare(r.last) <= 0
+}
 
 // Holds says whether the record belongs to a shard with this range. A user record need not: the KPL puts together
 // what belongs to one shard, but may be wrong just after a reshard, and then puts again those that Holds

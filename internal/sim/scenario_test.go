@@ -18,7 +18,7 @@ func TestJoins(t *testing.T) {
 		needed := shards / worker // the least that any worker has in the end
 		t.Logf("worker %2d: %3d leases moved, %3d needed, balanced after %v", worker, moves, needed, took.Round(time.Millisecond))
 		if moves > needed {
-			t.Errorf("worker %d: %d leases moved, at most %d are needed", worker, moves, needed)
+			t.Errorf("seed %d: L2: worker %d: %d leases moved, at most %d are needed", opt.Seed, worker, moves, needed)
 		}
 	})
 	r := Run(opt)
