@@ -367,3 +367,18 @@ func TestUnreadableLeaseHoldsUpNoOther(t *testing.T) {
 		t.Errorf("%d shards are read, want 3; told %d times; the unreadable lease: %v", len(a.open), told, err)
 	}
 }
+
+// After an outage a checkpoint is written as soon as a heartbeat is, though its own next try was to come seconds later.
+func TestCheckpointAfterOutage(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(10 * time.Second)
+	a.cut = true
+	g.ack(a, "shard-0", "50")
+	g.pass(3500 * time.Millisecond) // tries after 0, 0.2, 0.6, 1.4, 3.0, and then 6.2 s
+	a.cut = false
+	g.pass(500 * time.Millisecond)
+	if at := g.lease("shard-0").Checkpoint; at != after(t, "50") {
+		t.Errorf("the checkpoint is %v half a second after the store is back", at)
+	}
+}

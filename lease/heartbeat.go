@@ -41,6 +41,9 @@ func (m *Member) onHeartbeat(w *write, e Written) {
 		return
 	}
 	m.me = e.Item
+	if w.retryAt > w.first {
+		m.sendAgain()
+	}
 	if w.purpose == forLeaving {
 		m.done(m.failure)
 		return

@@ -68,6 +68,15 @@ func remove(old Item) Write {
 	return Write{Op: Delete, Item: Item{Key: old.Key}, Counter: old.Counter, Owner: old.Lease.Owner}
 }
 
+// sendAgain makes every write that waits for its next try due: the store was away, and has just answered. A checkpoint that
+// waited longer would let what is handled meanwhile be repeated, if this worker died now.
+func (m *Member) sendAgain() {
+	for _, w := range m.writes {
+		w.retryAt = m.now
+	}
+	m.sendAt = m.now
+}
+
 // sendWrites sends what is due.
 func (m *Member) sendWrites() {
 	if m.now < m.sendAt {
