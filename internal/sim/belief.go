@@ -1,12 +1,17 @@
 package sim
 
-import "github.com/leatstream/leat/lease"
+import (
+	"time"
+
+	"github.com/leatstream/leat/lease"
+)
 
 // S10 and S11: what a worker concludes from an answer, or from one that was lost, is what happened.
 
 // fate is what became of a write that a member wants, over all attempts.
 type fate struct {
 	write   lease.Write
+	began   time.Duration
 	applied int
 	era     int // of the lease, when it was applied
 }
@@ -16,6 +21,9 @@ func (f *fate) landed(w *world) {
 	era := w.restores
 	if sh := w.stream.byID[f.write.Item.Key.Shard]; sh != nil {
 		era += sh.byHand.era
+		if f.write.Op == lease.Create && sh.byHand.deleted && f.began < sh.byHand.at {
+			sh.byHand.madeLate = true
+		}
 	}
 	if f.era != era {
 		f.applied, f.era = 0, era
@@ -27,7 +35,7 @@ func (f *fate) landed(w *world) {
 func (p *process) fateOf(w lease.Write) *fate {
 	f := p.fates[w.Item.Key]
 	if f == nil || f.write.Op != w.Op || f.write.Counter != w.Counter || !f.write.Item.Equal(w.Item) {
-		f = &fate{write: w}
+		f = &fate{write: w, began: p.w.now}
 		p.fates[w.Item.Key] = f
 	}
 	return f

@@ -21,6 +21,10 @@ type byHand struct {
 	grace   time.Duration // within this, whoever owned it then finds out
 	deleted bool
 	missing bool // and not yet made again
+
+	// It was made again, by a write that began before. So another worker may have it before its old owner, who may be at the very
+	// same counter, has had the time to look.
+	madeLate bool
 }
 
 // take is a change of owner that the store has applied.

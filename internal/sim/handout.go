@@ -144,7 +144,7 @@ func (c *checks) orphaned(g *grant, item lease.Item, from, to int) {
 	w, by := c.w, g.shard.byHand
 	w.mix(uint64(g.token)<<32 | uint64(from)<<16 | uint64(to))
 	owns := item.Lease.Owner == g.owner && item.Counter >= g.token && w.alive(g.owner)
-	if !owns && (w.now > by.at+by.grace || item.Lease.Owner != "" && by.deleted) {
+	if !owns && (w.now > by.at+by.grace || item.Lease.Owner != "" && by.deleted && !by.madeLate) {
 		w.violate("S1 owner", g.shard.id, g.owner, "a handler is started %v after the lease was changed by hand, and it is: %s", w.now-by.at, describe(item))
 	}
 	for i := from; i < to; i++ {
