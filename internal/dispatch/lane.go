@@ -16,7 +16,8 @@ import (
 
 // Gate says whether handlers may start: whether the worker can prove that it holds its leases.
 type Gate interface {
-	Open() bool
+	// Open says so of a moment that has just been read, with time.Now.
+	Open(now time.Time) bool
 	// Changed returns a channel that is closed when Open may have become true.
 	Changed() <-chan struct{}
 }
@@ -98,6 +99,7 @@ const readAhead = 2
 // record by record and in batches, are the same lane with other bounds.
 type Lane struct {
 	cfg     LaneConfig
+	made    time.Time
 	hashes  kpl.Range
 	ctx     context.Context // of the handlers
 	cancel  context.CancelCauseFunc
@@ -161,6 +163,7 @@ func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
 	cfg.Retry.MaxPause = cmp.Or(cfg.Retry.MaxPause, longestTry)
 	l := &Lane{
 		cfg:     cfg,
+		made:    time.Now(),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		room:    make(chan struct{}),
@@ -293,7 +296,7 @@ func (l *Lane) State() LaneState {
 	if head := l.calls.oldest; head != nil {
 		s.Attempt = head.attempt
 		if t := head.turn; t != nil {
-			s.Running, s.Deferred, s.Err = t.running, t.deferred(), t.err
+			s.Running, s.Deferred, s.Err = l.since(t), t.deferred(), t.err
 		}
 	}
 	return s

@@ -122,7 +122,7 @@ func newSwitchGate(open bool) *switchGate {
 	return g
 }
 
-func (g *switchGate) Open() bool { return g.open.Load() }
+func (g *switchGate) Open(time.Time) bool { return g.open.Load() }
 
 func (g *switchGate) Changed() <-chan struct{} {
 	g.mu.Lock()

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
@@ -20,7 +21,7 @@ type turn struct {
 	err   error       // of the last try
 	cause error       // for which its only record is given up; nil if it is to be handled
 
-	running time.Time    // since when the handler has it; zero if it has not
+	running atomic.Int64 // since when the handler has it, in nanoseconds after Lane.made; 0 if it has not
 	context *turnContext // of the handler, if it has deferred its ack
 	next    *turn        // in the line of those that are ready, or of spare ones
 }
@@ -30,18 +31,15 @@ func (t *turn) deferred() bool {
 	return t.context != nil && t.context.returned
 }
 
-// begin notes that the handler gets it now.
-func (t *turn) begin() {
-	t.running = time.Now()
-	t.count(+1)
+// since is when the handler got the turn, or zero.
+func (l *Lane) since(t *turn) time.Time {
+	if after := t.running.Load(); after != 0 {
+		return l.made.Add(time.Duration(after))
+	}
+	return time.Time{}
 }
 
-// takeBack undoes begin.
-func (t *turn) takeBack() {
-	t.running = time.Time{}
-	t.count(-1)
-}
-
+// count changes how often the calls of a turn were handed out.
 func (t *turn) count(by int) {
 	if t.cause != nil { // giving up is no attempt
 		return

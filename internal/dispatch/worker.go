@@ -77,7 +77,7 @@ func (l *Lane) take() *turn {
 		return nil
 	}
 	l.out++
-	t.begin()
+	t.count(+1)
 	l.frontier = max(l.frontier, t.calls[len(t.calls)-1].handle+1)
 	if l.more() {
 		l.wake()
@@ -109,7 +109,9 @@ func (l *Lane) wake() {
 // proven waits until the worker can prove that the shard is its own. The last look at the gate is
 // the last thing before the handler.
 func (l *Lane) proven(t *turn) bool {
-	if l.cfg.Gate.Open() {
+	now := time.Now()
+	if l.cfg.Gate.Open(now) {
+		t.running.Store(max(1, int64(now.Sub(l.made))))
 		return true
 	}
 	l.suspend(t)
@@ -121,7 +123,8 @@ func (l *Lane) proven(t *turn) bool {
 		l.putDown()
 		return false
 	}
-	t.begin()
+	t.count(+1)
+	t.running.Store(max(1, int64(time.Since(l.made))))
 	return true
 }
 
@@ -130,7 +133,7 @@ func (l *Lane) suspend(t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gated++
-	t.takeBack()
+	t.count(-1)
 }
 
 // gate waits until the gate is open; false is the lane's stop.
@@ -142,7 +145,7 @@ func (l *Lane) gate() bool {
 			return false
 		default:
 		}
-		if l.cfg.Gate.Open() {
+		if l.cfg.Gate.Open(time.Now()) {
 			return true
 		}
 		select {
@@ -184,7 +187,8 @@ func (l *Lane) call(t *turn, ctx *turnContext) (err error) {
 // halt starts no further handler, since the consumer is to stop.
 func (l *Lane) halt(t *turn, err error) {
 	l.mu.Lock()
-	t.err, t.running = err, time.Time{}
+	t.err = err
+	t.running.Store(0)
 	l.halted = true
 	l.putDown()
 	l.work.Broadcast()
