@@ -167,9 +167,11 @@ func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		room:    make(chan struct{}),
-		calls:   calls{ofKey: map[string]*call{}},
 		tracker: NewTracker(cfg.Start),
 		last:    cfg.Start,
+	}
+	if cfg.PerKey {
+		l.calls.ofKey = map[uint64]*call{}
 	}
 	l.hashes, _ = kpl.NewRange(cfg.Range)
 	l.work = sync.NewCond(&l.mu)
@@ -201,9 +203,9 @@ func (l *Lane) Room(ctx context.Context) (again lease.Position, rewind bool, err
 }
 
 // Push queues the records that were read since Room returned, and the shard's end. The lane owns the
-// slice from now on. If the tail was dropped meanwhile, there is a gap before these records: they are
-// dropped too.
-func (l *Lane) Push(records []record.Record, end bool) {
+// slice from now on, and the memory behind it, of which they are the last records. (It may be nil.) If the tail was dropped
+// meanwhile, there is a gap before these records: they are dropped too.
+func (l *Lane) Push(records []record.Record, memory *record.Memory, end bool) {
 	l.mu.Lock()
 	if l.rewind || l.stopping {
 		l.mu.Unlock()
@@ -211,7 +213,11 @@ func (l *Lane) Push(records []record.Record, end bool) {
 		return
 	}
 	if len(records) > 0 {
-		l.queue = append(l.queue, &batch{records: records, left: len(records), read: time.Now()})
+		b := &batch{records: records, left: len(records), read: time.Now(), memory: memory}
+		if memory != nil {
+			b.skipped = memory.Len() - len(records)
+		}
+		l.queue = append(l.queue, b)
 		l.unseen += l.batchSizeOf(records)
 		l.last = positionOf(&records[len(records)-1])
 		l.queued += len(records)

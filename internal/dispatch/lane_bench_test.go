@@ -42,7 +42,7 @@ func BenchmarkLane(b *testing.B) {
 				if _, _, err := l.Room(b.Context()); err != nil {
 					b.Fatal(err)
 				}
-				l.Push(records, i == len(batches)-1)
+				l.Push(records, nil, i == len(batches)-1)
 			}
 			<-l.Done()
 		})

@@ -21,7 +21,7 @@ func TestLaneDropTailBetweenTwoRecords(t *testing.T) {
 	})
 	records := numbered(4, 6)
 	bytes := sizeOf(records)
-	l.Push(records, false)
+	l.Push(records, nil, false)
 	l.mu.Lock()
 	l.started = 1
 	l.settle(l.take(), nil)
@@ -33,7 +33,7 @@ func TestLaneDropTailBetweenTwoRecords(t *testing.T) {
 	if again != at(4) || !rewind || err != nil {
 		t.Fatalf("read again after %v (%v, %v), want 4", again, rewind, err)
 	}
-	l.Push(numbered(5, 5), false)
+	l.Push(numbered(5, 5), nil, false)
 	if next := l.next(); next == nil || number(next.calls[0].record) != 5 {
 		t.Errorf("next is %+v", next)
 	}
@@ -78,7 +78,7 @@ func TestLaneDropTailLosesAndReordersNothing(t *testing.T) {
 					last := min(total, place+sizes[batch%len(sizes)])
 					records := numbered(place+1, last)
 					taken.Add(sizeOf(records))
-					b.Push(records, last == total)
+					b.Push(records, nil, last == total)
 					place = last
 					if len(records) == 0 && last < total {
 						time.Sleep(time.Second)

@@ -37,7 +37,7 @@ func (f feed) run(t *testing.T, b *bench) (finish func() (taken, back int64)) {
 			last := min(f.length, place+f.sizes[n%len(f.sizes)])
 			records := f.read(place, last)
 			taken += sizeOf(records)
-			b.Push(records, last == f.length)
+			b.Push(records, nil, last == f.length)
 			place = last
 		}
 	}()

@@ -207,11 +207,11 @@ func (l *Lane) filled() bool {
 // halve splits a turn of more than one call, and returns the other half. If that comes after the first one it is nil:
 // then it is t.then.
 func (l *Lane) halve(t *turn) (other *turn) {
-	keys := map[string]int{}
+	keys := map[uint64]int{}
 	if l.cfg.PerKey {
 		for _, c := range t.calls {
-			if _, ok := keys[c.record.PartitionKey]; !ok {
-				keys[c.record.PartitionKey] = len(keys)
+			if _, ok := keys[c.key]; !ok {
+				keys[c.key] = len(keys)
 			}
 		}
 	}
@@ -220,7 +220,7 @@ func (l *Lane) halve(t *turn) (other *turn) {
 		t.then.pause = t.pause
 		return nil
 	}
-	other = l.part(t, func(c *call) bool { return 2*keys[c.record.PartitionKey] >= len(keys) })
+	other = l.part(t, func(c *call) bool { return 2*keys[c.key] >= len(keys) })
 	other.pause = t.pause
 	return other
 }
@@ -228,8 +228,8 @@ func (l *Lane) halve(t *turn) (other *turn) {
 // first leaves only the first call in a turn, and those of its key behind it. It returns the calls of other keys.
 func (l *Lane) first(t *turn) (others *turn) {
 	if l.cfg.PerKey {
-		key := t.calls[0].record.PartitionKey
-		others = l.part(t, func(c *call) bool { return c.record.PartitionKey != key })
+		key := t.calls[0].key
+		others = l.part(t, func(c *call) bool { return c.key != key })
 	}
 	return others
 }

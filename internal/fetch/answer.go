@@ -15,8 +15,9 @@ import (
 )
 
 // answered turns an answer into a batch. all are its records; taken bytes have been taken for it.
-func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, all []record.Record, began time.Time, taken int64) (Batch, bool, error) {
+func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, all []record.Record, memory *record.Memory, began time.Time, taken int64) (Batch, bool, error) {
 	batch, err := r.judge(out, all)
+	batch.Memory = memory
 	if err != nil {
 		r.cfg.Credit.Give(taken)
 		return r.failed(err)
@@ -30,6 +31,9 @@ func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, al
 
 	// The place moves only now: a failure up to here reads the same records again.
 	r.advance(all)
+	for i := range memory.Len() - len(batch.Records) {
+		memory.Settle(i) // it was told before
+	}
 	r.iterator = aws.ToString(out.NextShardIterator)
 	r.well(batch.Behind)
 	if r.iterator == "" {

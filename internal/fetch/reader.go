@@ -53,6 +53,9 @@ type Batch struct {
 	// again.
 	Records []record.Record
 
+	// Memory is what lies behind them: Records are its last ones, the others are settled. Nil if nothing is to be used again.
+	Memory *record.Memory
+
 	// Malformed is how many of Records look like aggregated ones, and are not.
 	Malformed int64
 

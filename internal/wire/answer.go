@@ -47,6 +47,7 @@ type answer struct {
 // view is one record as it stands in the answer.
 type view struct {
 	sequence, key, data text
+	size                int   // of the payload, once collect.go has looked
 	millis              int64 // since 1970
 	timed               bool
 }

@@ -17,6 +17,9 @@ type Batch struct {
 	// are nil.
 	Records []record.Record
 
+	// Memory is what lies behind Records, to be used again once they are settled; nil like them.
+	Memory *record.Memory
+
 	// Filled says that the answer's records are in Records. If not, the client is not behind a Protocol, and
 	// they are in the output's.
 	Filled bool
