@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"sync/atomic"
 )
 
 // turnContext is the context of one call of the handler, through which it may defer its ack.
@@ -11,18 +12,19 @@ type turnContext struct {
 	turn   *turn
 	cancel context.CancelFunc // of the handler's time-out; nil if there is none
 
+	state atomic.Uint32 // see below; but for over, it is changed under Lane.mu
+
 	// Guarded by Lane.mu.
-	state    ackState
 	returned bool  // the handler has
 	err      error // the deferred ack's, if it came before the handler returned
 }
 
-type ackState uint8
-
+// How the ack of a call comes.
 const (
-	direct   ackState = iota // the handler's result is the ack
-	deferred                 // it comes from elsewhere
-	settled                  // it came
+	direct   uint32 = iota // the handler's result is the ack
+	deferred               // it comes from elsewhere
+	settled                // it came
+	plain                  // the handler has returned nil, and that was that
 )
 
 type turnKey struct{}
@@ -73,8 +75,11 @@ func Defer(ctx context.Context) func(error) {
 	if c.returned {
 		return nil
 	}
-	if c.state == direct {
-		c.state, c.turn.context = deferred, c
+	switch {
+	case c.state.CompareAndSwap(direct, deferred):
+		c.turn.context = c
+	case c.state.Load() == plain:
+		return nil
 	}
 	return c.ack
 }
@@ -83,11 +88,10 @@ func Defer(ctx context.Context) func(error) {
 func (c *turnContext) ack(err error) {
 	l := c.lane
 	l.mu.Lock()
-	if c.state != deferred {
+	if !c.state.CompareAndSwap(deferred, settled) {
 		l.mu.Unlock()
 		return
 	}
-	c.state = settled
 	if !c.returned {
 		c.err = err
 		l.mu.Unlock()
@@ -100,14 +104,17 @@ func (c *turnContext) ack(err error) {
 	l.carryOut(after)
 }
 
+// over notes, without the lock, that the handler has returned nil. It says whether that is the ack.
+func (c *turnContext) over() bool { return c.state.CompareAndSwap(direct, plain) }
+
 // result is the handler's, once it has returned: what it returned, or what it deferred. If that has not come,
 // the turn stays out. The caller holds the lock.
 func (c *turnContext) result(err error) (_ error, waits bool) {
 	c.returned = true
 	switch {
 	case err != nil: // also of a handler that has deferred: it failed after all
-		c.state = settled
-	case c.state == deferred:
+		c.state.Store(settled)
+	case c.state.Load() == deferred:
 		return nil, true
 	default:
 		err = c.err

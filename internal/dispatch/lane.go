@@ -114,6 +114,7 @@ type Lane struct {
 	unseen   int64          // bytes of these, as Batch counts them, if it waits
 	filling  *time.Timer    // looks again when a batch has waited for long enough; nil if nothing does
 	calls    calls          // the records that were, above the watermark
+	stretch  stretch        // what a worker hands out without the lock
 	turns    turns          // what may be handed out again
 	out      int            // turns that are handed out: running, or waiting for a deferred ack
 	frontier Handle         // just above the newest record that was ever handed out
@@ -235,6 +236,7 @@ func (l *Lane) Drain() {
 	defer l.mu.Unlock()
 	if !l.stopping {
 		l.stopping = true
+		l.stretch.recall()
 		close(l.stop)
 		l.work.Broadcast()
 	}
@@ -252,7 +254,9 @@ func (l *Lane) Cancel(cause error) {
 // Abandon makes acks inert from now on: the watermark stands.
 func (l *Lane) Abandon() {
 	l.mu.Lock()
+	l.catchUp()
 	l.inert = true
+	l.stretch.recall()
 	l.work.Broadcast()
 	l.mu.Unlock()
 }
@@ -288,6 +292,7 @@ func (l *Lane) Done() <-chan struct{} { return l.done }
 func (l *Lane) Watermark() lease.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.catchUp()
 	return l.tracker.Watermark()
 }
 
@@ -295,6 +300,7 @@ func (l *Lane) Watermark() lease.Position {
 func (l *Lane) State() LaneState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.catchUp()
 	s := LaneState{
 		Handled: l.handled, GivenUp: l.givenUp, Strays: l.strays, Queued: l.queued,
 		Suspended: l.gated > 0, Full: l.full(), Above: l.above(),
@@ -304,6 +310,9 @@ func (l *Lane) State() LaneState {
 		if t := head.turn; t != nil {
 			s.Running, s.Deferred, s.Err = l.since(t), t.deferred(), t.err
 		}
+	}
+	if t, ok := l.stretch.since(); ok {
+		s.Attempt, s.Running = 1, l.made.Add(t)
 	}
 	return s
 }

@@ -62,7 +62,7 @@ func (l *Lane) ahead() *batch {
 
 // leave notes that a record of b is handled: its memory is no longer the lane's. It says whether it was the last one.
 func (l *Lane) leave(b *batch, i int) bool {
-	b.memory.Settle(b.skipped + i)
+	b.memory.Settle(b.skipped+i, b.skipped+i+1)
 	b.left--
 	if b.left == 0 && len(l.queue) > 0 && l.queue[0] == b {
 		l.dropFirst()
@@ -103,6 +103,8 @@ func (l *Lane) enter(b *batch) *call {
 func (l *Lane) DropTail(want int64) (freed int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.catchUp()
+	l.stretch.recall()
 	freed, l.freed = l.freed, 0
 	dropped := false
 	for freed < want {
@@ -116,7 +118,8 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 	if dropped {
 		l.rewind, l.ended = true, false
 		l.last = l.tracker.Last()
-		if b := l.newestUnseen(); b != nil {
+		if n := len(l.queue); n > 0 && l.queue[n-1].next < len(l.queue[n-1].records) {
+			b := l.queue[n-1]
 			l.last = positionOf(&b.records[len(b.records)-1])
 		}
 		l.roomChanged()
@@ -126,8 +129,10 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 
 // newestUnseen is the last batch that has records at which nobody has looked, or nil.
 func (l *Lane) newestUnseen() *batch {
-	if n := len(l.queue); n > 0 && l.queue[n-1].next < len(l.queue[n-1].records) {
-		return l.queue[n-1]
+	if n := len(l.queue); n > 0 {
+		if b := l.queue[n-1]; b.next+l.stretch.lent(b) < len(b.records) {
+			return b
+		}
 	}
 	return nil
 }
@@ -142,7 +147,7 @@ func (l *Lane) dropNewest() (freed int64, ok bool) {
 		}
 		freed = b.records[last].Size()
 		b.records = b.records[:last]
-		b.memory.Settle(b.skipped + last)
+		b.memory.Settle(b.skipped+last, b.skipped+last+1)
 		b.left--
 		l.queued--
 		if b.left == 0 {

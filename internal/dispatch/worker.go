@@ -31,6 +31,10 @@ func (l *Lane) serve() {
 			return
 		}
 		for t != nil {
+			if t == l.stretch.turn {
+				t = l.pass(t, &contexts)
+				continue
+			}
 			t.copyOut()
 			if !l.proven(t) {
 				return
@@ -71,6 +75,10 @@ func (l *Lane) take() *turn {
 	}
 	t := l.turns.pop()
 	if t == nil {
+		if t = l.lend(); t != nil {
+			l.out++
+			return t
+		}
 		t = l.gather()
 	}
 	if t == nil {
@@ -190,6 +198,7 @@ func (l *Lane) halt(t *turn, err error) {
 	t.err = err
 	t.running.Store(0)
 	l.halted = true
+	l.stretch.recall()
 	l.putDown()
 	l.work.Broadcast()
 	l.mu.Unlock()

@@ -27,8 +27,8 @@ type Memory struct {
 
 // chunk is where the payloads of some records lie.
 type chunk struct {
-	end   int               // the number of the first record behind it
-	open  int               // records of it that are not settled
+	end   int              // the number of the first record behind it
+	open  int              // records of it that are not settled
 	bytes *[chunkSize]byte // to be used again; nil: not
 }
 
@@ -123,35 +123,33 @@ func (m *Memory) Len() int {
 	return len(m.records)
 }
 
-// Settle says that nobody reads the payload of this record any more, nor the record where it lies in Records. A nil Memory
-// has nothing to use again.
-func (m *Memory) Settle(i int) {
-	if m == nil {
+// Settle says that nobody reads the payloads of these records any more, from the first up to the one before end, nor the records
+// where they lie in Records. A nil Memory has nothing to use again.
+func (m *Memory) Settle(first, end int) {
+	if m == nil || first == end {
 		return
 	}
 	if poisoned {
-		if m.settled[i] {
-			panic("a record was settled twice")
-		}
-		m.settled[i] = true
-		for at := range m.records[i].Data {
-			m.records[i].Data[at] = 0xdd // like nothing that was put
-		}
+		m.poison(first, end)
 	}
 	n := m.newest
-	if i >= m.chunks[n].end || i < m.begin(n) {
-		n = sort.Search(len(m.chunks), func(n int) bool { return m.chunks[n].end > i })
+	if first >= m.chunks[n].end || first < m.begin(n) {
+		n = sort.Search(len(m.chunks), func(n int) bool { return m.chunks[n].end > first })
+	}
+	for at := first; at < end; n++ {
+		c := &m.chunks[n]
+		settled := min(end, c.end) - at
+		at += settled
+		if c.open -= settled; c.open == 0 {
+			clear(m.records[m.begin(n):c.end])
+			if c.bytes != nil {
+				chunks.Put(c.bytes)
+				c.bytes = nil
+			}
+		}
 		m.newest = n
 	}
-	c := &m.chunks[n]
-	if c.open--; c.open == 0 {
-		clear(m.records[m.begin(n):c.end])
-		if c.bytes != nil {
-			chunks.Put(c.bytes)
-			c.bytes = nil
-		}
-	}
-	if m.open--; m.open == 0 && m.again {
+	if m.open -= end - first; m.open == 0 && m.again {
 		m.records = m.records[:0]
 		tables.Put(&m.records)
 	}
@@ -163,4 +161,17 @@ func (m *Memory) begin(n int) int {
 		return 0
 	}
 	return m.chunks[n-1].end
+}
+
+// poison makes payloads that are settled look like nothing that was put.
+func (m *Memory) poison(first, end int) {
+	for i := first; i < end; i++ {
+		if m.settled[i] {
+			panic("a record was settled twice")
+		}
+		m.settled[i] = true
+		for at := range m.records[i].Data {
+			m.records[i].Data[at] = 0xdd
+		}
+	}
 }
