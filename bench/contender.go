@@ -95,6 +95,16 @@ func (c contender) measure(counter *counter, work func(context.Context) error) (
 		return f, err
 	}
 	f.CPU, f.Peak = after-cpu, peak
+	if c.Profile != "" {
+		file, err := os.Create(c.Profile + ".allocs")
+		if err != nil {
+			return f, err
+		}
+		defer file.Close()
+		if err := pprof.Lookup("allocs").WriteTo(file, 0); err != nil {
+			return f, err
+		}
+	}
 	cancel()
 	if err := <-done; err != nil {
 		return f, err

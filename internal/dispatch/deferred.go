@@ -3,21 +3,42 @@ package dispatch
 import (
 	"context"
 	"sync/atomic"
+	"time"
 )
 
 // turnContext is the context of one call of the handler, through which it may defer its ack.
 type turnContext struct {
-	context.Context
-	lane   *Lane
-	turn   *turn
-	cancel context.CancelFunc // of the handler's time-out; nil if there is none
+	lane    *Lane
+	turn    *turn
+	limited *limited      // nil without a time-out of the handler
+	state   atomic.Uint32 // see below; but for plain, it is changed under Lane.mu
 
-	state atomic.Uint32 // see below; but for over, it is changed under Lane.mu
-
-	// Guarded by Lane.mu.
-	returned bool  // the handler has
+	returned bool  // the handler has; guarded by Lane.mu, as all below
 	err      error // the deferred ack's, if it came before the handler returned
 }
+
+// limited is a context with a time-out.
+type limited struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+// inner is the context without the call.
+func (c *turnContext) inner() context.Context {
+	if c.limited != nil {
+		return c.limited
+	}
+	return c.lane.ctx
+}
+
+// Deadline implements context.Context.
+func (c *turnContext) Deadline() (time.Time, bool) { return c.inner().Deadline() }
+
+// Done implements context.Context.
+func (c *turnContext) Done() <-chan struct{} { return c.inner().Done() }
+
+// Err implements context.Context.
+func (c *turnContext) Err() error { return c.inner().Err() }
 
 // How the ack of a call comes.
 const (
@@ -34,7 +55,7 @@ func (c *turnContext) Value(key any) any {
 	if key == (turnKey{}) {
 		return c
 	}
-	return c.Context.Value(key)
+	return c.inner().Value(key)
 }
 
 // contexts makes the contexts of a worker's calls, many at once: each is used for one call only, so that a
@@ -49,17 +70,18 @@ func (s *contexts) take(l *Lane, t *turn) *turnContext {
 	}
 	c := &(*s)[0]
 	*s = (*s)[1:]
-	c.Context, c.lane, c.turn = l.ctx, l, t
+	c.lane, c.turn = l, t
 	if l.cfg.Timeout > 0 {
-		c.Context, c.cancel = context.WithTimeoutCause(l.ctx, l.cfg.Timeout, ErrHandlerTimeout)
+		ctx, cancel := context.WithTimeoutCause(l.ctx, l.cfg.Timeout, ErrHandlerTimeout)
+		c.limited = &limited{ctx, cancel}
 	}
 	return c
 }
 
 // end frees what the context holds.
 func (c *turnContext) end() {
-	if c.cancel != nil {
-		c.cancel()
+	if c.limited != nil {
+		c.limited.cancel()
 	}
 }
 

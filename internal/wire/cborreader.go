@@ -235,19 +235,19 @@ func (c *cborReader) bytes(n uint64) []byte {
 	return c.in[from:c.at:c.at]
 }
 
-// name reads the key of a map's entry: empty if it is none that we know. One that is not a text is skipped.
-func (c *cborReader) name() string {
+// name reads the key of a map's entry. One that is not a text is skipped.
+func (c *cborReader) name() field {
 	if raw, ok := c.quick(cborText); ok {
-		return known(text{raw: raw})
+		return fieldOf(text{raw: raw})
 	}
 	at := c.at
 	major, info, n := c.untagged()
 	if c.err == nil && major != cborText {
 		c.at = at
 		c.skip(0)
-		return ""
+		return unknown
 	}
-	return known(c.rest(cborText, major, info, n))
+	return fieldOf(c.rest(cborText, major, info, n))
 }
 
 // skip passes over one item of any kind.

@@ -19,10 +19,14 @@ import (
 type collector struct {
 	template record.Record
 	memory   *record.Memory
-	scratch  []byte // of a string that is not plain
+	names    strings.Builder // the end of it is free for names to come
+	scratch  []byte          // of a string that is not plain
 }
 
-// add makes records of all views. Their strings are copied to one string, their payloads to the records' memory. If keep is
+// namesAtOnce is the length of a string that many records' strings are parts of: what one that is held pins.
+const namesAtOnce = 16 << 10
+
+// add makes records of all views. Their strings are copied to few strings, their payloads to the records' memory. If keep is
 // set the payloads stay where they are: the caller gives their bytes away. more says that other records may come.
 func (c *collector) add(views []view, keep, more bool) error {
 	if c.memory.Len()+len(views) > maxRecords {
@@ -40,8 +44,6 @@ func (c *collector) add(views []view, keep, more bool) error {
 		v.size = n
 		rest += n
 	}
-	var names strings.Builder
-	names.Grow(texts)
 	for i := range views {
 		v := &views[i]
 		var r *record.Record
@@ -51,8 +53,18 @@ func (c *collector) add(views []view, keep, more bool) error {
 			r = c.memory.Add(&c.template, v.size, rest, more)
 			rest -= v.size
 		}
-		r.SequenceNumber = c.name(&names, v.sequence)
-		r.PartitionKey = c.name(&names, v.key)
+		both := len(v.sequence.raw) + len(v.key.raw)
+		if both > c.names.Cap()-c.names.Len() {
+			size := namesAtOnce
+			if !more {
+				size = min(size, texts)
+			}
+			c.names = strings.Builder{}
+			c.names.Grow(max(size, both))
+		}
+		texts -= both
+		r.SequenceNumber = c.name(v.sequence)
+		r.PartitionKey = c.name(v.key)
 		if v.timed {
 			r.ArrivalTime = time.UnixMilli(v.millis).UTC()
 		}
@@ -64,15 +76,15 @@ func (c *collector) add(views []view, keep, more bool) error {
 }
 
 // name is the string that t stands for, at the end of names.
-func (c *collector) name(names *strings.Builder, t text) string {
-	from := names.Len()
+func (c *collector) name(t text) string {
+	from := c.names.Len()
 	if t.form == plain && utf8.Valid(t.raw) {
-		names.Write(t.raw)
+		c.names.Write(t.raw)
 	} else {
 		c.scratch = appendText(c.scratch[:0], t)
-		names.Write(c.scratch)
+		c.names.Write(c.scratch)
 	}
-	return names.String()[from:]
+	return c.names.String()[from:]
 }
 
 // to writes the bytes that a payload stands for. They may be there already, or their base64 is.

@@ -1,28 +1,47 @@
 package wire
 
-// known is the name as a constant, so that it costs no allocation; empty if we know it not.
-func known(s text) string {
+// field is the name of what an answer, or a record, consists of.
+type field uint8
+
+const (
+	unknown field = iota
+
+	// of an answer
+	recordsField
+	nextField
+	behindField
+	childrenField
+
+	// of a record
+	sequenceField
+	keyField
+	dataField
+	arrivalField
+)
+
+// fieldOf is which name this is.
+func fieldOf(s text) field {
 	raw := s.raw
 	if s.form != plain {
 		raw = appendText(nil, s)
 	}
 	switch string(raw) {
 	case "Records":
-		return "Records"
+		return recordsField
 	case "NextShardIterator":
-		return "NextShardIterator"
+		return nextField
 	case "MillisBehindLatest":
-		return "MillisBehindLatest"
+		return behindField
 	case "ChildShards":
-		return "ChildShards"
+		return childrenField
 	case "SequenceNumber":
-		return "SequenceNumber"
+		return sequenceField
 	case "PartitionKey":
-		return "PartitionKey"
+		return keyField
 	case "Data":
-		return "Data"
+		return dataField
 	case "ApproximateArrivalTimestamp":
-		return "ApproximateArrivalTimestamp"
+		return arrivalField
 	}
-	return ""
+	return unknown
 }
