@@ -58,7 +58,8 @@ func (m *Memory) Expect(n int) {
 // Expected says whether Expect was called.
 func (m *Memory) Expected() bool { return m.records != nil }
 
-// Add makes the next record, with room for a payload of n bytes, and returns it. rest is how many bytes of payloads are
+// Add makes the next record, with the stream, shard and token of the template and with room for a payload of n bytes, and returns
+// it. rest is how many bytes of payloads are
 // known to come, these n included; more says that they may not be all.
 //
 // Chunks to be used again are filled; what is left over at the end of an answer gets as much as it needs, so that records pin
@@ -95,12 +96,19 @@ func (m *Memory) add(template *Record) *Record {
 	if len(m.chunks) == 0 { // for a record without a payload
 		m.chunks = append(m.chunks, chunk{})
 	}
-	m.records = append(m.records, *template)
+	n := len(m.records)
+	if n < cap(m.records) {
+		m.records = m.records[:n+1] // all zero: see Settle
+	} else {
+		m.records = append(m.records, Record{})
+	}
 	c := &m.chunks[len(m.chunks)-1]
 	c.end = len(m.records)
 	c.open++
 	m.open++
-	return &m.records[len(m.records)-1]
+	r := &m.records[n]
+	r.Stream, r.Shard, r.Token = template.Stream, template.Shard, template.Token
+	return r
 }
 
 // Records are those that were added, without the room that was made for more. Nothing may be added after this.

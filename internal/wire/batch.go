@@ -9,7 +9,7 @@ import (
 // Batch receives the records of one GetRecords call whose context carries it. It may be used for one
 // call at a time.
 type Batch struct {
-	// Template is what every record has in common. The answer sets its SequenceNumber, PartitionKey, Data and
+	// Template has the Stream, Shard and Token of every record. The answer has its SequenceNumber, PartitionKey, Data and
 	// ArrivalTime.
 	Template record.Record
 

@@ -45,3 +45,30 @@ func fieldOf(s text) field {
 	}
 	return unknown
 }
+
+// quickName is the field whose name in CBOR these bytes begin with, and its length, if it is a record's and written as
+// the service writes it.
+func quickName(in []byte) (f field, n int) {
+	if len(in) < 29 {
+		return unknown, 0
+	}
+	switch in[0] {
+	case 0x64:
+		if string(in[1:5]) == "Data" {
+			return dataField, 5
+		}
+	case 0x6c:
+		if string(in[1:13]) == "PartitionKey" {
+			return keyField, 13
+		}
+	case 0x6e:
+		if string(in[1:15]) == "SequenceNumber" {
+			return sequenceField, 15
+		}
+	case 0x78:
+		if string(in[1:29]) == "\x1bApproximateArrivalTimestamp" {
+			return arrivalField, 29
+		}
+	}
+	return unknown, 0
+}
