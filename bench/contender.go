@@ -31,6 +31,7 @@ type contender struct {
 	URL     string
 	Size    int           // of each payload that the handler must get; 0: any
 	Apart   bool          // the bare loop takes aggregated records apart
+	JSON    bool          // leat asks for JSON
 	PerKey  int           // leat's order; 0 is PerShard
 	Warm    time.Duration // before the measuring begins
 	Period  time.Duration // of measuring
@@ -70,17 +71,11 @@ func (c contender) measure(counter *counter, work func(context.Context) error) (
 	if err := wait(done, c.Warm); err != nil {
 		return f, err
 	}
-	if c.Profile != "" {
-		file, err := os.Create(c.Profile)
-		if err != nil {
-			return f, err
-		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return f, err
-		}
-		defer pprof.StopCPUProfile()
+	stop, err := profile(c.Profile)
+	if err != nil {
+		return f, err
 	}
+	defer stop()
 	began, records, allocations := time.Now(), counter.records.Load(), allocated()
 	cpu, _, err := spent()
 	if err != nil {
@@ -95,16 +90,6 @@ func (c contender) measure(counter *counter, work func(context.Context) error) (
 		return f, err
 	}
 	f.CPU, f.Peak = after-cpu, peak
-	if c.Profile != "" {
-		file, err := os.Create(c.Profile + ".allocs")
-		if err != nil {
-			return f, err
-		}
-		defer file.Close()
-		if err := pprof.Lookup("allocs").WriteTo(file, 0); err != nil {
-			return f, err
-		}
-	}
 	cancel()
 	if err := <-done; err != nil {
 		return f, err
@@ -113,6 +98,25 @@ func (c contender) measure(counter *counter, work func(context.Context) error) (
 		return f, fmt.Errorf("%d records, of which %d have another size than they should", f.Records, wrong)
 	}
 	return f, nil
+}
+
+// profile writes a CPU profile into a file, until stop is called.
+func profile(name string) (stop func(), err error) {
+	if name == "" {
+		return func() {}, nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		file.Close()
+	}, nil
 }
 
 // wait waits for d, or returns why the work is over.
@@ -148,6 +152,13 @@ func (c hideWriteTo) Do(r *http.Request) (*http.Response, error) {
 	return c.inner.Do(r)
 }
 
+func bareClient(url string) *kinesis.Client {
+	return kinesis.NewFromConfig(awsConfig(), func(o *kinesis.Options) {
+		o.BaseEndpoint = aws.String(url)
+		o.HTTPClient = hideWriteTo{awshttp.NewBuildableClient()}
+	})
+}
+
 // playBare is the loop that a program without a library has: GetRecords, and the handler for each record. The SDK speaks
 // JSON only. Aggregated records it hands out as they are, or takes apart with leat's own package, which is quicker than what
 // such a program would use.
@@ -156,10 +167,7 @@ func playBare(told []byte, say func(any) error) error {
 	if err := json.Unmarshal(told, &c); err != nil {
 		return err
 	}
-	client := kinesis.NewFromConfig(awsConfig(), func(o *kinesis.Options) {
-		o.BaseEndpoint = aws.String(c.URL)
-		o.HTTPClient = hideWriteTo{awshttp.NewBuildableClient()}
-	})
+	client := bareClient(c.URL)
 	counter := &counter{size: c.Size}
 	handle := func(_ context.Context, r *types.Record) error {
 		counter.handle(r.Data)
@@ -214,17 +222,11 @@ func playLeat(told []byte, say func(any) error) error {
 		return err
 	}
 	counter := &counter{size: c.Size}
-	config, store := awsConfig(), memory.New()
-	cfg := leat.Config{
-		Group: "bench", Stream: streamName, Worker: "one",
-		AWS: &config, Endpoint: c.URL, Store: store,
-		CheckpointInterval: time.Second,
-		ReadQuota:          leat.ReadQuota{Calls: 1_000_000, Bytes: 1 << 50},
-		Logger:             slog.New(slog.DiscardHandler),
-		Handler: leat.HandlerFunc(func(_ context.Context, r *leat.Record) error {
-			counter.handle(r.Data)
-			return nil
-		}),
+	cfg := worker(c.URL, func(r *leat.Record) { counter.handle(r.Data) })
+	cfg.CheckpointInterval = time.Second
+	cfg.ReadQuota = noQuota
+	if c.JSON {
+		cfg.Format = leat.FormatJSON
 	}
 	if c.PerKey > 0 {
 		cfg.Order = leat.PerKey(c.PerKey)
@@ -233,15 +235,32 @@ func playLeat(told []byte, say func(any) error) error {
 	if err != nil {
 		return err
 	}
-	if err := checkpointed(store, "bench"); err != nil {
+	if err := checkpointed(cfg); err != nil {
 		return err
 	}
 	return say(f)
 }
 
+// noQuota is for servers without limits.
+var noQuota = leat.ReadQuota{Calls: 1_000_000, Bytes: 1 << 50}
+
+// worker is a worker of a group whose leases are in memory.
+func worker(url string, handle func(*leat.Record)) leat.Config {
+	config := awsConfig()
+	return leat.Config{
+		Group: "bench", Stream: streamName, Worker: "one",
+		AWS: &config, Endpoint: url, Store: memory.New(),
+		Logger: slog.New(slog.DiscardHandler),
+		Handler: leat.HandlerFunc(func(_ context.Context, r *leat.Record) error {
+			handle(r)
+			return nil
+		}),
+	}
+}
+
 // checkpointed says whether there is a checkpoint at a record: otherwise not the whole consumer was measured.
-func checkpointed(store leat.Store, group string) error {
-	for item, err := range store.Leases(context.Background(), group, streamName) {
+func checkpointed(cfg leat.Config) error {
+	for item, err := range cfg.Store.Leases(context.Background(), cfg.Group, streamName) {
 		if err != nil {
 			return err
 		}

@@ -52,6 +52,9 @@ type measurement struct {
 
 var measurements = []measurement{
 	{"throughput", throughput},
+	{"latency", latency},
+	{"shards", shards},
+	{"fast-shard", fastShard},
 }
 
 func main() {

@@ -17,9 +17,13 @@ const roleVariable = "LEAT_BENCH_ROLE"
 // roles are what a process can be. A server says its address when it is ready, and ends with its stdin; what is measured says
 // its figures when it is done. Both are JSON, on a line of stdout.
 var roles = map[string]func(told []byte, say func(any) error) error{
-	"static": playStatic,
-	"bare":   playBare,
-	"leat":   playLeat,
+	"static":  playStatic,
+	"local":   playLocal,
+	"bare":    playBare,
+	"leat":    playLeat,
+	"latency": playLatency,
+	"shards":  playShards,
+	"fast":    playFast,
 }
 
 // play is main of a process that has a role.

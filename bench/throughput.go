@@ -25,7 +25,7 @@ func throughputCases() (all []throughputCase) {
 			add := func(name, role string, cbor bool, told contender) {
 				format := map[bool]string{false: "JSON", true: "CBOR"}[cbor]
 				kind := map[bool]string{false: "", true: ", aggregated"}[aggregated]
-				told.Size = size
+				told.Size, told.JSON = size, !cbor
 				all = append(all, throughputCase{
 					name: fmt.Sprintf("%d B%s, %s, %s", size, kind, format, name), role: role, base: base,
 					server: staticServer{CBOR: cbor, Aggregated: aggregated, Size: size}, told: told,
