@@ -76,9 +76,9 @@ func TestLaneDropTailLosesAndReordersNothing(t *testing.T) {
 					}
 					time.Sleep(time.Duration(batch%2) * 70 * time.Millisecond) // a call, in which the tail may be dropped
 					last := min(total, place+sizes[batch%len(sizes)])
-					records := numbered(place+1, last)
+					records, memory := remembered(numbered(place+1, last))
 					taken.Add(sizeOf(records))
-					b.Push(records, nil, last == total)
+					b.Push(records, memory, last == total)
 					place = last
 					if len(records) == 0 && last < total {
 						time.Sleep(time.Second)

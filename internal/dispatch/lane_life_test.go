@@ -152,7 +152,9 @@ func TestLaneDrainRetriesNothing(t *testing.T) {
 		pass(50 * time.Millisecond)
 		b.Drain()
 		<-b.Done()
-		j.want(t, 1, 2)
+		if got := slices.Sorted(slices.Values(j.all())); !slices.Equal(got, []int{1, 2}) { // either begins first
+			t.Errorf("handled %v", got)
+		}
 		b.Free()
 	})
 }

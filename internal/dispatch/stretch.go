@@ -38,7 +38,10 @@ const (
 
 // lend makes a turn of a stretch if there can be one. The caller holds the lock, here and below but in walk.
 func (l *Lane) lend() *turn {
-	if l.cfg.PerKey || l.cfg.Batch.Records > 1 || l.stopping || l.calls.oldest != nil || l.stretch.batch != nil {
+	if l.cfg.PerKey || l.cfg.Batch.Records > 1 || l.cfg.Batch.Wait > 0 {
+		return nil
+	}
+	if l.stopping || l.calls.oldest != nil || l.stretch.batch != nil {
 		return nil
 	}
 	b := l.ahead()

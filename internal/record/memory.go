@@ -35,8 +35,8 @@ type chunk struct {
 // chunkSize is small enough for what a single record keeps in memory, and large enough that each is used for many records.
 const chunkSize = 64 << 10
 
-// Only slices of at least so many records are used again: shards at the tip have short ones.
-const manyRecords = 256
+// manyRecords is how many records a slice has at least that is used again: at the tip of a shard they are short.
+const manyRecords = 16
 
 // What waits to be used again. The garbage collector takes what nobody has used for two of its rounds.
 var (
@@ -47,9 +47,12 @@ var (
 // Expect makes room for n records, before the first.
 func (m *Memory) Expect(n int) {
 	if m.again = n >= manyRecords; m.again {
-		if t, ok := tables.Get().(*[]Record); ok && cap(*t) >= n && cap(*t) <= n+n/4 {
-			m.records = (*t)[:0]
-			return
+		if t, ok := tables.Get().(*[]Record); ok {
+			if cap(*t) >= n && cap(*t) <= n+n/4 {
+				m.records = *t
+				return
+			}
+			tables.Put(t) // for a longer or a shorter answer
 		}
 	}
 	m.records = make([]Record, 0, n)

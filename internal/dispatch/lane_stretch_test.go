@@ -1,0 +1,96 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leatstream/leat/internal/record"
+)
+
+// What happens in the middle of a stretch is what would happen between any two records.
+func TestStretchInTheMiddle(t *testing.T) {
+	const last, middle = 10, 4
+	type story struct {
+		at        func(b *bench, ctx context.Context) error // in the handler of the middle one, the first time
+		then      func(b *bench)                            // when nothing moves any more
+		handled   int                                       // in the end
+		watermark int
+		stopped   bool // so that the lane is done
+	}
+	for name, s := range map[string]story{
+		"nothing": {func(*bench, context.Context) error { return nil }, nil, last, last, false},
+		"error":   {func(*bench, context.Context) error { return errors.New("no") }, nil, last, last, false},
+		"panic":   {func(*bench, context.Context) error { panic("no") }, nil, last, last, false},
+		"exit":    {func(*bench, context.Context) error { runtime.Goexit(); return nil }, nil, middle - 1, middle - 1, true},
+		"stop":    {func(b *bench, _ context.Context) error { return &StopError{} }, func(b *bench) { b.Drain() }, middle - 1, middle - 1, true},
+		"drain":   {func(b *bench, _ context.Context) error { b.Drain(); return nil }, nil, middle, middle, true},
+		"cancel":  {func(b *bench, _ context.Context) error { b.Cancel(ErrDraining); return nil }, nil, middle, middle, true},
+		"abandon": {func(b *bench, _ context.Context) error { b.Abandon(); return nil }, nil, middle, middle - 1, true},
+		"drop": {func(b *bench, _ context.Context) error { b.DropTail(1 << 20); return nil }, func(b *bench) {
+			if again, rewind, err := b.Room(context.Background()); again != at(middle) || !rewind || err != nil {
+				panic(again)
+			}
+			b.push(middle+1, last)
+		}, last, last, false},
+		"gate": {func(b *bench, _ context.Context) error { b.gate.set(false); return nil }, func(b *bench) {
+			if s := b.State(); !s.Suspended || s.Handled != middle {
+				panic("not suspended")
+			}
+			b.gate.set(true)
+		}, last, last, false},
+		"defer": {func(b *bench, ctx context.Context) error {
+			time.AfterFunc(time.Hour, func() { Defer(ctx)(nil) })
+			Defer(ctx)
+			return nil
+		},
+			func(b *bench) { pass(time.Minute) }, middle, middle - 1, false},
+		"defer and ack": {func(b *bench, ctx context.Context) error { Defer(ctx)(nil); return nil }, nil, last, last, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var b *bench
+				handled, stretches := 0, 0
+				b = benchOf(LaneConfig{Handle: oneByOne(func(ctx context.Context, r *record.Record) error {
+					n := number(r)
+					if n != handled+1 {
+						t.Errorf("record %d after %d", n, handled)
+					}
+					b.mu.Lock()
+					if b.stretch.batch != nil {
+						stretches++
+					}
+					b.mu.Unlock()
+					if s, mark := b.State(), b.Watermark(); mark != at(n-1) || s.Handled != int64(n-1) || s.Running.IsZero() || s.Attempt != r.Attempt {
+						t.Errorf("in the handler of record %d: watermark %v, %+v", n, mark, s)
+					}
+					if n == middle && r.Attempt == 1 {
+						if err := s.at(b, ctx); err != nil {
+							return err
+						}
+					}
+					handled++
+					return nil
+				})})
+				records, memory := remembered(numbered(1, last))
+				b.Push(records, memory, false)
+				if pass(time.Minute); s.then != nil {
+					s.then(b)
+					pass(time.Minute)
+				}
+				if handled != s.handled || b.Watermark() != at(s.watermark) || stretches < middle-1 {
+					t.Errorf("%d handled, watermark %v; %d in a stretch", handled, b.Watermark(), stretches)
+				}
+				if s.stopped {
+					<-b.Done()
+				}
+				b.Drain()
+				b.Abandon()
+				b.Free()
+			})
+		})
+	}
+}
