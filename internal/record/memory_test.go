@@ -18,8 +18,8 @@ type answer struct {
 
 func drawAnswer(rt *rapid.T, mark byte) *answer {
 	a := &answer{Memory: new(Memory)}
-	windows := rapid.SliceOfN(rapid.IntRange(1, 40), 1, 12).Draw(rt, "windows")
-	size := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 9000), rapid.IntRange(60<<10, 70<<10))
+	windows := rapid.SliceOfN(rapid.IntRange(1, 20), 1, 6).Draw(rt, "windows")
+	size := rapid.OneOf(rapid.IntRange(0, 300), rapid.IntRange(0, 300), rapid.IntRange(0, 9000), rapid.IntRange(60<<10, 70<<10))
 	a.Expect(rapid.IntRange(1, 300).Draw(rt, "expected"))
 	template := &Record{Stream: "orders", Shard: "one", Token: 7}
 	for w, n := range windows {
@@ -71,7 +71,7 @@ func (a *answer) settle(rt *rapid.T) {
 func TestMemory(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var answers []*answer
-		for i := range rapid.IntRange(2, 6).Draw(rt, "answers") {
+		for i := range rapid.IntRange(2, 4).Draw(rt, "answers") {
 			answers = append(answers, drawAnswer(rt, byte(i*50)))
 			for range rapid.IntRange(0, 20).Draw(rt, "steps") {
 				a := answers[rapid.IntRange(0, len(answers)-1).Draw(rt, "which")]
