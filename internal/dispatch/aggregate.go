@@ -45,8 +45,7 @@ func (l *Lane) open(b *batch) bool {
 // advance goes to the next user record, and leaves out strays if they are to be dropped.
 func (l *Lane) advance(a *aggregate) {
 	for a.more = a.from.Next(&a.head); a.more; a.more = a.from.Next(&a.head) {
-		key, err := kpl.HashKeyOf(a.head.PartitionKey, a.head.ExplicitHashKey)
-		if err != nil || l.hashes.Has(key) {
+		if l.hashes.Holds(&a.head) {
 			return
 		}
 		l.strays++
