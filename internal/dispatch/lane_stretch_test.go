@@ -64,7 +64,7 @@ func TestStretchInTheMiddle(t *testing.T) {
 						stretches++
 					}
 					b.mu.Unlock()
-					if s, mark := b.State(), b.Watermark(); mark != at(n-1) || s.Handled != int64(n-1) || s.Running.IsZero() || s.Attempt != r.Attempt {
+					if mark, s := b.Watermark(), b.State(); mark != at(n-1) || s.Handled != int64(n-1) || s.Running.IsZero() || s.Attempt != r.Attempt {
 						t.Errorf("in the handler of record %d: watermark %v, %+v", n, mark, s)
 					}
 					if n == middle && r.Attempt == 1 {
@@ -93,4 +93,30 @@ func TestStretchInTheMiddle(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lane settles the records that it was given, and no other one of the same answer.
+func TestLaneSettlesItsOwnRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := new(record.Memory)
+		memory.Expect(8)
+		for _, r := range numbered(1, 8) {
+			memory.AddKept(new(record.Record), r.Data).SequenceNumber = r.SequenceNumber
+		}
+		records := memory.Records()
+		b := newBench(0, func(_ context.Context, r *record.Record) error {
+			if number(r) == 5 && r.Attempt == 1 {
+				return errors.New("no")
+			}
+			return nil
+		})
+		b.Push(records[3:], memory, true)
+		<-b.Done()
+		for i, r := range records {
+			if mine, settled := i >= 3, r.SequenceNumber == ""; mine != settled {
+				t.Errorf("record %d: settled %v", i+1, settled)
+			}
+		}
+		b.Free()
+	})
 }

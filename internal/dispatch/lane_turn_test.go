@@ -220,7 +220,7 @@ func TestLaneTurns(t *testing.T) {
 		w := &turnWorld{
 			keyOracle: &keyOracle{keys: rapid.IntRange(1, 12).Draw(rt, "keys"), running: map[int]bool{}, done: map[int]bool{}},
 			batch:     rapid.OneOf(rapid.Just(1), rapid.IntRange(1, 20)).Draw(rt, "batch"),
-			works:     rapid.SliceOfN(rapid.IntRange(0, 300), 1, 20).Draw(rt, "milliseconds"),
+			works:     rapid.SliceOfN(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)), 1, 20).Draw(rt, "milliseconds"),
 			fates:     rapid.SliceOfN(rapid.IntRange(0, 7), 1, 20).Draw(rt, "fates"),
 			calm:      rapid.Bool().Draw(rt, "calm"),
 			dead:      map[int]bool{},

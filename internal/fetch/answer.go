@@ -31,7 +31,6 @@ func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, al
 
 	// The place moves only now: a failure up to here reads the same records again.
 	r.advance(all)
-	memory.Settle(0, memory.Len()-len(batch.Records)) // what was told before
 	r.iterator = aws.ToString(out.NextShardIterator)
 	r.well(batch.Behind)
 	if r.iterator == "" {

@@ -53,7 +53,7 @@ type Batch struct {
 	// again.
 	Records []record.Record
 
-	// Memory is what lies behind them: Records are its last ones, the others are settled. Nil if nothing is to be used again.
+	// Memory is what lies behind them: they are its last records. Whoever has no more use for one settles it. It may be nil.
 	Memory *record.Memory
 
 	// Malformed is how many of Records look like aggregated ones, and are not.

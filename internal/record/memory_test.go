@@ -39,8 +39,11 @@ func drawAnswer(rt *rapid.T, mark byte) *answer {
 				r = a.Add(template, size, rest, w < len(windows)-1)
 			}
 			rest -= size
+			if r.Aggregated || r.SequenceNumber != "" {
+				rt.Fatalf("a new record has something of an old one: %+v", r)
+			}
 			copy(r.Data, payload)
-			r.SequenceNumber = fmt.Sprint(len(a.want))
+			r.SequenceNumber, r.Aggregated = fmt.Sprint(len(a.want)), true
 		}
 	}
 	a.records = a.Memory.Records()
@@ -91,12 +94,16 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	if poisoned {
 		t.Skip("the race detector makes pools forget")
 	}
-	const n = 5000
+	const n = 20_000
 	allocations := testing.AllocsPerRun(50, func() {
 		m := new(Memory)
 		m.Expect(n)
 		for range n {
-			m.Add(new(Record), 128, 128, true)
+			r := m.Add(new(Record), 128, 128, true)
+			if r.Aggregated {
+				t.Fatal("a new record has something of an old one")
+			}
+			r.Aggregated = true
 		}
 		m.Records()
 		for i := range n {
