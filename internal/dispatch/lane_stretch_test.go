@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +117,25 @@ func TestLaneSettlesItsOwnRecords(t *testing.T) {
 			if mine, settled := i >= 3, r.SequenceNumber == ""; mine != settled {
 				t.Errorf("record %d: settled %v", i+1, settled)
 			}
+		}
+		b.Free()
+	})
+}
+
+// An aggregated record among plain ones is taken apart, though the plain ones before it were handed out as a stretch.
+func TestStretchEndsAtAnAggregatedRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		b := newBench(0, func(_ context.Context, r *record.Record) error {
+			got = append(got, string(r.Data))
+			return nil
+		})
+		w := &turnWorld{keyOracle: &keyOracle{keys: 1}, units: []unit{{1, 1}, {2, 2}, {3, 4}, {5, 5}}}
+		records, memory := remembered(w.read(0, len(w.units)))
+		b.Push(records, memory, true)
+		<-b.Done()
+		if !slices.Equal(got, []string{"1", "2", "3", "4", "5"}) {
+			t.Errorf("handled %q", got)
 		}
 		b.Free()
 	})
