@@ -160,6 +160,9 @@ type LaneState struct {
 // does not.
 func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
 	cfg.AtOnce, cfg.MaxInFlight, cfg.Batch.Records = max(1, cfg.AtOnce), max(1, cfg.MaxInFlight), max(1, cfg.Batch.Records)
+	if !cfg.PerKey {
+		cfg.AtOnce = 1
+	}
 	cfg.Retry.Pause = cmp.Or(cfg.Retry.Pause, firstPause)
 	cfg.Retry.MaxPause = cmp.Or(cfg.Retry.MaxPause, longestTry)
 	l := &Lane{

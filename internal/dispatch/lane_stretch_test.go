@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
+	"github.com/leatstream/leat/lease"
 )
 
 // What happens in the middle of a stretch is what would happen between any two records.
@@ -139,4 +140,33 @@ func TestStretchEndsAtAnAggregatedRecord(t *testing.T) {
 		}
 		b.Free()
 	})
+}
+
+// What a stretch was lent may be dropped until its worker begins with it, though it be all of a batch.
+func TestStretchDroppedBeforeItBegins(t *testing.T) {
+	l := NewLane(t.Context(), LaneConfig{
+		Start: lease.TrimHorizon(), Gate: newSwitchGate(true), Give: func(int64) {}, Ended: func() {},
+		Handle: func(context.Context, []record.Record) error { t.Error("a dropped record is handled"); return nil },
+	})
+	records, memory := remembered(numbered(1, 5))
+	bytes := sizeOf(records)
+	l.Push(records, memory, false)
+	l.mu.Lock()
+	lent := l.take()
+	l.mu.Unlock()
+	if got := l.DropTail(bytes); got != bytes || lent == nil {
+		t.Fatalf("%d bytes freed of %d", got, bytes)
+	}
+	if again, rewind, err := l.Room(t.Context()); again != at(0) || !rewind || err != nil {
+		t.Fatalf("read again after %v (%v, %v)", again, rewind, err)
+	}
+	records, memory = remembered(numbered(1, 2))
+	l.Push(records, memory, false)
+	var contexts contexts
+	if next := l.pass(lent, &contexts); next == nil || number(&l.stretch.records[0]) != 1 {
+		t.Errorf("the next stretch is %+v", l.stretch.records)
+	}
+	if s := l.State(); s.Queued != 2 || s.Handled != 0 {
+		t.Errorf("%+v", s)
+	}
 }

@@ -12,8 +12,8 @@ import (
 // the only worker, which hands them out one by one without the lane's lock, and without calls. Whoever takes the lock
 // meanwhile and wants to know brings the books up to date first: see catchUp. So nobody sees a difference.
 //
-// The first record that is not simply handled ends it, and becomes a turn like any: one that fails, or defers its ack, or finds the
-// gate closed.
+// The first record that is not simply handled ends it, and becomes a turn like any: one that fails, or defers its ack. So does a closed
+// gate: then the next record waits there as a turn.
 type stretch struct {
 	batch   *batch // the first one of the queue; nil: nothing is lent
 	records []record.Record
@@ -41,7 +41,7 @@ func (l *Lane) lend() *turn {
 	if l.cfg.PerKey || l.cfg.Batch.Records > 1 || l.cfg.Batch.Wait > 0 {
 		return nil
 	}
-	if l.stopping || l.calls.oldest != nil || l.stretch.batch != nil {
+	if l.stopping || l.calls.oldest != nil || l.stretch.batch != nil || !l.cfg.Gate.Open(time.Now()) {
 		return nil
 	}
 	b := l.ahead()
@@ -127,7 +127,6 @@ type step struct {
 	handled int          // records of the stretch
 	context *turnContext // of the next one's call, which is not simply handled; nil: it was not called
 	err     error        // what that call returned
-	closed  bool         // the next one waits for the gate
 }
 
 // pass walks the stretch, and returns the next turn if there is one right away.
@@ -135,11 +134,7 @@ func (l *Lane) pass(t *turn, contexts *contexts) (next *turn) {
 	end := l.walk(t, contexts)
 	l.mu.Lock()
 	give := l.giveBack(t, end)
-	switch {
-	case end.context != nil:
-	case len(t.calls) > 0:
-		next = t // proven waits for the gate
-	default:
+	if end.context == nil {
 		l.putDown()
 		l.turns.recycle(t)
 		next = l.take()
@@ -152,8 +147,7 @@ func (l *Lane) pass(t *turn, contexts *contexts) (next *turn) {
 	return next
 }
 
-// giveBack ends the stretch, and returns the bytes to give back. The record that was called and not handled, or waits for
-// the gate, becomes the turn's.
+// giveBack ends the stretch, and returns the bytes to give back. The record whose call was not simply handled becomes the turn's.
 func (l *Lane) giveBack(t *turn, end step) (give int64) {
 	s := &l.stretch
 	l.book(end.handled)
@@ -165,18 +159,16 @@ func (l *Lane) giveBack(t *turn, end step) (give int64) {
 	if b.left == 0 || l.freed >= giveAtLeast {
 		give, l.freed = l.freed, 0
 	}
-	if b.left == 0 {
+	if b.left == 0 && len(l.queue) > 0 && l.queue[0] == b { // all of it may have been dropped
 		l.dropFirst()
 	}
-	if end.context != nil || end.closed {
+	if end.context != nil {
 		c := l.enter(b)
 		c.turn = t
 		t.calls = append(t.calls, c)
 		t.count(+1)
-		l.frontier = c.handle + 1
-	}
-	if end.context != nil {
 		t.running.Store(s.at.Load() / indexRange)
+		l.frontier = c.handle + 1
 	}
 	return give
 }
@@ -195,29 +187,30 @@ func (l *Lane) walk(t *turn, contexts *contexts) (end step) {
 		}
 		end.context.end()
 		l.mu.Lock()
-		l.giveBack(t, end)
+		give := l.giveBack(t, end)
 		l.mu.Unlock()
+		l.carryOut(outcome{give: give})
 		l.halt(t, ErrHandlerExited)
 	}()
 	var began, bytes int64
 	t.given = append(t.given[:0], record.Record{})
 	for i := range s.records {
-		r := &s.records[i]
-		if r.Aggregated || bytes >= giveAtLeast {
-			return end
-		}
 		now := time.Now()
 		at := max(1, int64(now.Sub(l.made)))
 		if began == 0 {
 			began = at
-		} else if at-began > int64(longTime) {
+		} else if at-began > int64(longTime) || bytes >= giveAtLeast {
 			return end
 		}
 		if !l.cfg.Gate.Open(now) {
-			end.closed = true
 			return end
 		}
+		// Only now is the record the worker's: before, it may be dropped at any time, and its memory used again.
 		if s.at.Store(at*indexRange + int64(i)); int64(i) >= s.limit.Load() {
+			return end
+		}
+		r := &s.records[i]
+		if r.Aggregated {
 			return end
 		}
 		bytes += r.Size()
