@@ -64,9 +64,10 @@ type contexts []turnContext
 
 const contextsAtOnce = 64
 
-func (s *contexts) take(l *Lane, t *turn) *turnContext {
+// take returns the context of a call; so many are needed soon. A quiet shard keeps none that it does not need.
+func (s *contexts) take(l *Lane, t *turn, soon int) *turnContext {
 	if len(*s) == 0 {
-		*s = make([]turnContext, contextsAtOnce)
+		*s = make([]turnContext, max(1, min(soon, contextsAtOnce)))
 	}
 	c := &(*s)[0]
 	*s = (*s)[1:]

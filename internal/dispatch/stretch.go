@@ -216,7 +216,7 @@ func (l *Lane) walk(t *turn, contexts *contexts) (end step) {
 		bytes += r.Size()
 		t.given[0] = *r
 		t.given[0].Attempt = 1
-		end.context = contexts.take(l, t)
+		end.context = contexts.take(l, t, len(s.records)-i)
 		calling = true
 		end.err = l.cfg.Handle(end.context, t.given)
 		calling = false

@@ -39,7 +39,7 @@ func (l *Lane) serve() {
 			if !l.proven(t) {
 				return
 			}
-			ctx := contexts.take(l, t)
+			ctx := contexts.take(l, t, contextsAtOnce)
 			t = l.finish(t, ctx, l.call(t, ctx))
 		}
 	}
