@@ -108,6 +108,11 @@ type Config struct {
 	// that is behind is read at once, within that limit.
 	PollInterval time.Duration
 
+	// ReadQuota is how fast a shard is read. The zero value is what the service allows for all consumers of a shard
+	// together: lower it where others poll the same stream. Raise it only for a server without the service's limits, such as
+	// leat local --unlimited.
+	ReadQuota ReadQuota
+
 	// FailoverTime is how long a worker may be silent before its shards go to others. Default 6 s, at
 	// least 1 s. A worker writes its heartbeat every third of it. All workers of a group should have
 	// the same.
@@ -148,6 +153,12 @@ func Latest() Position { return lease.Latest() }
 // AtTimestamp is the place before the first record that arrived at t or later, cut to milliseconds. A
 // time before 1970 counts as 1970.
 func AtTimestamp(t time.Time) Position { return lease.AtTimestamp(t) }
+
+// ReadQuota bounds the reading of each shard, whichever worker holds it.
+type ReadQuota struct {
+	Calls int64 // of GetRecords, a second; 0 is the service's limit of 5
+	Bytes int64 // of data and partition keys, a second; 0 is the service's limit of 2 MiB
+}
 
 // Policy says what to do when records cannot be had, or handled, any more.
 type Policy int
@@ -230,6 +241,9 @@ func (c Config) Validate() error {
 	}
 	atLeast("CheckpointInterval", c.CheckpointInterval, minCheckpointInterval)
 	atLeast("PollInterval", c.PollInterval, minPollInterval)
+	if c.ReadQuota.Calls < 0 || c.ReadQuota.Bytes < 0 {
+		fault("ReadQuota", "%d calls and %d bytes a second: neither may be negative", c.ReadQuota.Calls, c.ReadQuota.Bytes)
+	}
 	atLeast("FailoverTime", c.FailoverTime, minFailoverTime)
 	atLeast("HandlerTimeout", c.HandlerTimeout, 0)
 	atLeast("DrainTimeout", c.DrainTimeout, 0)

@@ -100,6 +100,8 @@ func TestValidateRefuses(t *testing.T) {
 		{"MaxBuffered", func(c *Config) { c.MaxBuffered = -1 }},
 		{"CheckpointInterval", func(c *Config) { c.CheckpointInterval = time.Millisecond }},
 		{"PollInterval", func(c *Config) { c.PollInterval = 199 * time.Millisecond }},
+		{"ReadQuota", func(c *Config) { c.ReadQuota.Calls = -1 }},
+		{"ReadQuota", func(c *Config) { c.ReadQuota.Bytes = -1 }},
 		{"FailoverTime", func(c *Config) { c.FailoverTime = 999 * time.Millisecond }},
 		{"HandlerTimeout", func(c *Config) { c.HandlerTimeout = -1 }},
 		{"DrainTimeout", func(c *Config) { c.DrainTimeout = -1 }},

@@ -45,6 +45,7 @@ var mayImport = map[string]struct {
 	"deadletter":        {of: []string{"", "sdk"}},
 	"internal/chaos":    {of: []string{"", "lease", "local", "store/dynamo", "internal/node", "sdk", "golang.org/x/sys/unix"}},
 	"internal/demo":     {of: []string{"", "lease", "local", "store/file", "sdk"}},
+	"bench":             {of: []string{"", "local", "internal/kpl", "internal/record", "store/memory", "sdk"}},
 	"examples/smallest": {of: []string{""}},
 	"cmd/leat":          {of: []string{"", "lease", "local", "store/file", "internal/fetch", "internal/kpl", "internal/demo", "cmd/leat/internal/screen", "sdk", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix"}},
 	"cmd/leat/internal/screen": {of: []string{"internal/demo", "charm.land/bubbletea/v2", "charm.land/lipgloss/v2",

@@ -111,7 +111,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		Read: func(shard string, start lease.Position, token int64, credit fetch.Credit, notice func(fetch.Notice)) engine.Reader {
 			return fetch.NewReader(api, fetch.Config{
 				Stream: stream.Stream, Shard: shard, Start: start, Token: token,
-				PollInterval: c.cfg.PollInterval, Credit: credit, Notice: notice,
+				PollInterval: c.cfg.PollInterval, Quota: fetch.Quota{Calls: c.cfg.ReadQuota.Calls, Bytes: c.cfg.ReadQuota.Bytes},
+				Credit: credit, Notice: notice,
 			})
 		},
 		Verify:  func(ctx context.Context) error { return verify(ctx, api, stream) },

@@ -9,8 +9,8 @@ import (
 
 // Record is one record of a stream.
 //
-// A Record and its Data are valid until the handler returns (with Tail: until the next step of the
-// loop). Clone keeps it.
+// A Record and its Data are valid until the handler returns, or its deferred ack has come (with Tail: until the next step of the
+// loop). After that other records' bytes come to lie there: Clone keeps it. Its strings are ordinary ones, which nobody changes.
 type Record struct {
 	Stream string // name of the stream
 	Shard  string // id of the shard

@@ -62,12 +62,11 @@ func ShardEnd() Position { return Position{kind: kindShardEnd} }
 // aggregated record, this sub-sequence number (0 for a plain record). A sequence number is 1 to 129
 // decimal digits; anything else is an error.
 func AfterSequence(sequence string, sub int64) (Position, error) {
-	if sequence == "" || strings.Trim(sequence, "0123456789") != "" {
+	if !decimal(sequence) {
 		return Position{}, fmt.Errorf("sequence number %q: not a decimal number", clip(sequence))
 	}
-	sequence = strings.TrimLeft(sequence, "0")
-	if sequence == "" {
-		sequence = "0"
+	for len(sequence) > 1 && sequence[0] == '0' {
+		sequence = sequence[1:]
 	}
 	if len(sequence) > maxSequenceDigits {
 		return Position{}, fmt.Errorf("sequence number %q: more than %d digits", clip(sequence), maxSequenceDigits)
@@ -76,6 +75,16 @@ func AfterSequence(sequence string, sub int64) (Position, error) {
 		return Position{}, fmt.Errorf("sub-sequence number %d: negative", sub)
 	}
 	return Position{kind: kindSequence, seq: sequence, sub: sub}, nil
+}
+
+// decimal says whether s is decimal digits, at least one. It is asked of each record.
+func decimal(s string) bool {
+	for i := range len(s) {
+		if s[i]-'0' > 9 {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // Sequence returns the sequence and sub-sequence number of a position made by AfterSequence; ok is

@@ -8,7 +8,8 @@ import (
 // aggregate is an aggregated record that is being taken apart: one user record at a time, when a worker looks at
 // it. Its bytes are held until all of its user records are handled, or dropped.
 type aggregate struct {
-	raw  *record.Record
+	raw  *record.Record // nil once all of it is handled
+	at   int            // where it lies in its batch
 	from kpl.Aggregate
 	head record.Record // the next user record
 	more bool          // there is one
@@ -26,7 +27,7 @@ func (l *Lane) open(b *batch) bool {
 	if !r.Aggregated {
 		return true
 	}
-	a := &aggregate{raw: r, from: kpl.Reopen(r.Data), head: *r}
+	a := &aggregate{raw: r, at: b.next, from: kpl.Reopen(r.Data), head: *r}
 	if sequence, sub, ok := l.tracker.Last().Sequence(); ok {
 		if own, _, _ := positionOf(r).Sequence(); own == sequence {
 			a.from.SkipThrough(sub)
@@ -44,8 +45,7 @@ func (l *Lane) open(b *batch) bool {
 // advance goes to the next user record, and leaves out strays if they are to be dropped.
 func (l *Lane) advance(a *aggregate) {
 	for a.more = a.from.Next(&a.head); a.more; a.more = a.from.Next(&a.head) {
-		key, err := kpl.HashKeyOf(a.head.PartitionKey, a.head.ExplicitHashKey)
-		if err != nil || l.hashes.Has(key) {
+		if l.hashes.Holds(&a.head) {
 			return
 		}
 		l.strays++
@@ -56,24 +56,24 @@ func (l *Lane) advance(a *aggregate) {
 	}
 }
 
-// release gives the bytes of a call's record back. Those of a user record go with the last one of its aggregated
-// record.
+// release gives the bytes of a call's record back, which is not to be looked at any more. Those of a user record go with the
+// last one of its aggregated record.
 func (l *Lane) release(c *call) (bytes int64, last bool) {
 	a := c.of
 	if a == nil {
-		return c.record.Size(), l.leave(c.batch)
+		return c.record.Size(), l.leave(c.batch, c.at)
 	}
 	a.open--
 	if a.open > 0 || a.more {
 		return 0, false
 	}
-	return l.free(a), l.leave(c.batch)
+	return a.free(), l.leave(c.batch, a.at)
 }
 
 // free lets go of an aggregated record's bytes.
-func (l *Lane) free(a *aggregate) (bytes int64) {
+func (a *aggregate) free() (bytes int64) {
 	bytes = a.raw.Size()
-	*a.raw = record.Record{}
+	a.raw = nil
 	return bytes
 }
 
@@ -84,8 +84,8 @@ func (l *Lane) breakOff(b *batch) (freed int64) {
 	a.more = false
 	b.pass()
 	if a.open == 0 {
-		freed = l.free(a)
-		l.leave(b)
+		freed = a.free()
+		l.leave(b, a.at)
 	}
 	return freed
 }

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"hash/maphash"
+
 	"github.com/leatstream/leat/internal/record"
 )
 
@@ -9,6 +11,8 @@ import (
 type call struct {
 	record   *record.Record // nil once it is handled
 	batch    *batch
+	at       int        // where its record, or the aggregated one, lies in the batch
+	key      uint64     // with order per key: which key it has, see keyOf
 	of       *aggregate // of which it is a user record, or nil
 	handle   Handle
 	attempt  int   // how often it was handed out
@@ -31,27 +35,34 @@ func (c *call) parked() bool { return c.before != nil }
 // one is handed out.
 type calls struct {
 	oldest, newest *call
-	ofKey          map[string]*call // the newest one of each key that has any; nothing with order per shard
+	ofKey          map[uint64]*call // the newest one of each key that has any; nothing with order per shard
 
 	ready, lastReady *call // those that were parked, and may be handed out: a line
 	spare            *call // used up, to be used again; linked by newer
 }
 
-// add makes the call of the shard's next record, which is one of b's, or a user record of a. If it is keyed, it
+// keyOf is a number for a key. Two keys that have the same one count as one, and wait for each other.
+func keyOf(r *record.Record) uint64 { return maphash.String(seed, r.PartitionKey) }
+
+var seed = maphash.MakeSeed()
+
+// add makes the call of the next record of b, or of the aggregated record a that is being taken apart there. If it is keyed, it
 // comes after the one before of its key.
-func (s *calls) add(r *record.Record, b *batch, a *aggregate, keyed bool) *call {
+func (s *calls) add(b *batch, a *aggregate, keyed bool) *call {
 	c := s.spare
 	if c == nil {
 		c = new(call)
 	} else {
 		s.spare = c.newer
 	}
-	*c = call{record: r, batch: b, of: a, older: s.newest, user: c.user}
-	if a != nil {
+	*c = call{batch: b, at: b.next, of: a, older: s.newest, user: c.user}
+	if a == nil {
+		c.record = &b.records[b.next]
+	} else {
 		if c.user == nil {
 			c.user = new(record.Record)
 		}
-		*c.user = *r
+		*c.user = a.head
 		c.record = c.user
 	}
 	if s.newest == nil {
@@ -61,10 +72,11 @@ func (s *calls) add(r *record.Record, b *batch, a *aggregate, keyed bool) *call 
 	}
 	s.newest = c
 	if keyed {
-		if before := s.ofKey[c.record.PartitionKey]; before != nil {
+		c.key = keyOf(c.record)
+		if before := s.ofKey[c.key]; before != nil {
 			c.before, before.after = before, c
 		}
-		s.ofKey[c.record.PartitionKey] = c
+		s.ofKey[c.key] = c
 	}
 	return c
 }
@@ -78,10 +90,12 @@ func (s *calls) handled(c *call) {
 			s.push(c.after)
 		}
 		c.after = nil
-	case len(s.ofKey) > 0:
-		delete(s.ofKey, c.record.PartitionKey)
+	case s.ofKey != nil:
+		delete(s.ofKey, c.key)
 	}
-	*c.record = record.Record{} // its bytes are free, though the batch's array is not
+	if c.of != nil {
+		*c.user = record.Record{} // it keeps nothing in memory
+	}
 	c.record, c.batch, c.of, c.turn = nil, nil, nil, nil
 	for s.oldest != nil && s.oldest.record == nil {
 		passed := s.oldest
@@ -97,11 +111,13 @@ func (s *calls) handled(c *call) {
 
 // retract forgets the newest call, which is parked: so it is not the oldest, and the last of its key.
 func (s *calls) retract(c *call) {
-	s.ofKey[c.record.PartitionKey] = c.before
+	s.ofKey[c.key] = c.before
 	c.before.after = nil
 	s.newest = c.older
 	s.newest.newer = nil
-	*c.record = record.Record{}
+	if c.of != nil {
+		*c.user = record.Record{}
+	}
 	s.recycle(c)
 }
 
@@ -136,9 +152,8 @@ func (s *calls) clear() (bytes int64) {
 		case c.record == nil:
 		case c.of == nil:
 			bytes += c.record.Size()
-		case c.of.raw.Data != nil: // once for all of its user records, and the rest of it
-			bytes += c.of.raw.Size()
-			*c.of.raw = record.Record{}
+		case c.of.raw != nil: // once for all of its user records, and the rest of it
+			bytes += c.of.free()
 		}
 		if c.turn != nil && c.turn.timer != nil {
 			c.turn.timer.Stop()

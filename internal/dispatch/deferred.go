@@ -2,27 +2,50 @@ package dispatch
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 )
 
 // turnContext is the context of one call of the handler, through which it may defer its ack.
 type turnContext struct {
-	context.Context
-	lane   *Lane
-	turn   *turn
-	cancel context.CancelFunc // of the handler's time-out; nil if there is none
+	lane    *Lane
+	turn    *turn
+	limited *limited      // nil without a time-out of the handler
+	state   atomic.Uint32 // see below; but for plain, it is changed under Lane.mu
 
-	// Guarded by Lane.mu.
-	state    ackState
-	returned bool  // the handler has
+	returned bool  // the handler has; guarded by Lane.mu, as all below
 	err      error // the deferred ack's, if it came before the handler returned
 }
 
-type ackState uint8
+// limited is a context with a time-out.
+type limited struct {
+	context.Context
+	cancel context.CancelFunc
+}
 
+// inner is the context without the call.
+func (c *turnContext) inner() context.Context {
+	if c.limited != nil {
+		return c.limited
+	}
+	return c.lane.ctx
+}
+
+// Deadline implements context.Context.
+func (c *turnContext) Deadline() (time.Time, bool) { return c.inner().Deadline() }
+
+// Done implements context.Context.
+func (c *turnContext) Done() <-chan struct{} { return c.inner().Done() }
+
+// Err implements context.Context.
+func (c *turnContext) Err() error { return c.inner().Err() }
+
+// How the ack of a call comes.
 const (
-	direct   ackState = iota // the handler's result is the ack
-	deferred                 // it comes from elsewhere
-	settled                  // it came
+	direct   uint32 = iota // the handler's result is the ack
+	deferred               // it comes from elsewhere
+	settled                // it came
+	plain                  // the handler has returned nil, and that was that
 )
 
 type turnKey struct{}
@@ -32,7 +55,7 @@ func (c *turnContext) Value(key any) any {
 	if key == (turnKey{}) {
 		return c
 	}
-	return c.Context.Value(key)
+	return c.inner().Value(key)
 }
 
 // contexts makes the contexts of a worker's calls, many at once: each is used for one call only, so that a
@@ -41,23 +64,25 @@ type contexts []turnContext
 
 const contextsAtOnce = 64
 
-func (s *contexts) take(l *Lane, t *turn) *turnContext {
+// take returns the context of a call; so many are needed soon. A quiet shard keeps none that it does not need.
+func (s *contexts) take(l *Lane, t *turn, soon int) *turnContext {
 	if len(*s) == 0 {
-		*s = make([]turnContext, contextsAtOnce)
+		*s = make([]turnContext, max(1, min(soon, contextsAtOnce)))
 	}
 	c := &(*s)[0]
 	*s = (*s)[1:]
-	c.Context, c.lane, c.turn = l.ctx, l, t
+	c.lane, c.turn = l, t
 	if l.cfg.Timeout > 0 {
-		c.Context, c.cancel = context.WithTimeoutCause(l.ctx, l.cfg.Timeout, ErrHandlerTimeout)
+		ctx, cancel := context.WithTimeoutCause(l.ctx, l.cfg.Timeout, ErrHandlerTimeout)
+		c.limited = &limited{ctx, cancel}
 	}
 	return c
 }
 
 // end frees what the context holds.
 func (c *turnContext) end() {
-	if c.cancel != nil {
-		c.cancel()
+	if c.limited != nil {
+		c.limited.cancel()
 	}
 }
 
@@ -73,8 +98,11 @@ func Defer(ctx context.Context) func(error) {
 	if c.returned {
 		return nil
 	}
-	if c.state == direct {
-		c.state, c.turn.context = deferred, c
+	switch {
+	case c.state.CompareAndSwap(direct, deferred):
+		c.turn.context = c
+	case c.state.Load() == plain:
+		return nil
 	}
 	return c.ack
 }
@@ -83,11 +111,10 @@ func Defer(ctx context.Context) func(error) {
 func (c *turnContext) ack(err error) {
 	l := c.lane
 	l.mu.Lock()
-	if c.state != deferred {
+	if !c.state.CompareAndSwap(deferred, settled) {
 		l.mu.Unlock()
 		return
 	}
-	c.state = settled
 	if !c.returned {
 		c.err = err
 		l.mu.Unlock()
@@ -100,14 +127,17 @@ func (c *turnContext) ack(err error) {
 	l.carryOut(after)
 }
 
+// over notes, without the lock, that the handler has returned nil. It says whether that is the ack.
+func (c *turnContext) over() bool { return c.state.CompareAndSwap(direct, plain) }
+
 // result is the handler's, once it has returned: what it returned, or what it deferred. If that has not come,
 // the turn stays out. The caller holds the lock.
 func (c *turnContext) result(err error) (_ error, waits bool) {
 	c.returned = true
 	switch {
 	case err != nil: // also of a handler that has deferred: it failed after all
-		c.state = settled
-	case c.state == deferred:
+		c.state.Store(settled)
+	case c.state.Load() == deferred:
 		return nil, true
 	default:
 		err = c.err

@@ -16,7 +16,8 @@ import (
 
 // Gate says whether handlers may start: whether the worker can prove that it holds its leases.
 type Gate interface {
-	Open() bool
+	// Open says so of a moment that has just been read, with time.Now.
+	Open(now time.Time) bool
 	// Changed returns a channel that is closed when Open may have become true.
 	Changed() <-chan struct{}
 }
@@ -98,6 +99,7 @@ const readAhead = 2
 // record by record and in batches, are the same lane with other bounds.
 type Lane struct {
 	cfg     LaneConfig
+	made    time.Time
 	hashes  kpl.Range
 	ctx     context.Context // of the handlers
 	cancel  context.CancelCauseFunc
@@ -112,6 +114,7 @@ type Lane struct {
 	unseen   int64          // bytes of these, as Batch counts them, if it waits
 	filling  *time.Timer    // looks again when a batch has waited for long enough; nil if nothing does
 	calls    calls          // the records that were, above the watermark
+	stretch  stretch        // what a worker hands out without the lock
 	turns    turns          // what may be handed out again
 	out      int            // turns that are handed out: running, or waiting for a deferred ack
 	frontier Handle         // just above the newest record that was ever handed out
@@ -157,16 +160,22 @@ type LaneState struct {
 // does not.
 func NewLane(ctx context.Context, cfg LaneConfig) *Lane {
 	cfg.AtOnce, cfg.MaxInFlight, cfg.Batch.Records = max(1, cfg.AtOnce), max(1, cfg.MaxInFlight), max(1, cfg.Batch.Records)
+	if !cfg.PerKey {
+		cfg.AtOnce = 1
+	}
 	cfg.Retry.Pause = cmp.Or(cfg.Retry.Pause, firstPause)
 	cfg.Retry.MaxPause = cmp.Or(cfg.Retry.MaxPause, longestTry)
 	l := &Lane{
 		cfg:     cfg,
+		made:    time.Now(),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		room:    make(chan struct{}),
-		calls:   calls{ofKey: map[string]*call{}},
 		tracker: NewTracker(cfg.Start),
 		last:    cfg.Start,
+	}
+	if cfg.PerKey {
+		l.calls.ofKey = map[uint64]*call{}
 	}
 	l.hashes, _ = kpl.NewRange(cfg.Range)
 	l.work = sync.NewCond(&l.mu)
@@ -198,9 +207,9 @@ func (l *Lane) Room(ctx context.Context) (again lease.Position, rewind bool, err
 }
 
 // Push queues the records that were read since Room returned, and the shard's end. The lane owns the
-// slice from now on. If the tail was dropped meanwhile, there is a gap before these records: they are
-// dropped too.
-func (l *Lane) Push(records []record.Record, end bool) {
+// slice from now on, and the memory behind it, of which they are the last records. (It may be nil.) If the tail was dropped
+// meanwhile, there is a gap before these records: they are dropped too.
+func (l *Lane) Push(records []record.Record, memory *record.Memory, end bool) {
 	l.mu.Lock()
 	if l.rewind || l.stopping {
 		l.mu.Unlock()
@@ -208,7 +217,11 @@ func (l *Lane) Push(records []record.Record, end bool) {
 		return
 	}
 	if len(records) > 0 {
-		l.queue = append(l.queue, &batch{records: records, left: len(records), read: time.Now()})
+		b := &batch{records: records, left: len(records), read: time.Now(), memory: memory}
+		if memory != nil {
+			b.skipped = memory.Len() - len(records)
+		}
+		l.queue = append(l.queue, b)
 		l.unseen += l.batchSizeOf(records)
 		l.last = positionOf(&records[len(records)-1])
 		l.queued += len(records)
@@ -226,6 +239,7 @@ func (l *Lane) Drain() {
 	defer l.mu.Unlock()
 	if !l.stopping {
 		l.stopping = true
+		l.stretch.recall()
 		close(l.stop)
 		l.work.Broadcast()
 	}
@@ -243,7 +257,9 @@ func (l *Lane) Cancel(cause error) {
 // Abandon makes acks inert from now on: the watermark stands.
 func (l *Lane) Abandon() {
 	l.mu.Lock()
+	l.catchUp()
 	l.inert = true
+	l.stretch.recall()
 	l.work.Broadcast()
 	l.mu.Unlock()
 }
@@ -279,6 +295,7 @@ func (l *Lane) Done() <-chan struct{} { return l.done }
 func (l *Lane) Watermark() lease.Position {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.catchUp()
 	return l.tracker.Watermark()
 }
 
@@ -286,6 +303,7 @@ func (l *Lane) Watermark() lease.Position {
 func (l *Lane) State() LaneState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.catchUp()
 	s := LaneState{
 		Handled: l.handled, GivenUp: l.givenUp, Strays: l.strays, Queued: l.queued,
 		Suspended: l.gated > 0, Full: l.full(), Above: l.above(),
@@ -293,8 +311,11 @@ func (l *Lane) State() LaneState {
 	if head := l.calls.oldest; head != nil {
 		s.Attempt = head.attempt
 		if t := head.turn; t != nil {
-			s.Running, s.Deferred, s.Err = t.running, t.deferred(), t.err
+			s.Running, s.Deferred, s.Err = l.since(t), t.deferred(), t.err
 		}
+	}
+	if t, ok := l.stretch.since(); ok {
+		s.Attempt, s.Running = 1, l.made.Add(t)
 	}
 	return s
 }

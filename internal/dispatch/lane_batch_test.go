@@ -42,7 +42,7 @@ func batchBench(t *testing.T, cfg LaneConfig, handle func([]record.Record) error
 		return handle(records)
 	}
 	b := benchOf(cfg)
-	b.Push(keyed(1, 8, 4), true)
+	b.Push(keyed(1, 8, 4), nil, true)
 	pass(time.Hour)
 	b.Drain()
 	b.Free()
@@ -146,16 +146,16 @@ func TestLaneBatchWaits(t *testing.T) {
 			}
 			records := numbered(n, n)
 			records[0].Data = nil
-			b.Push(records, false)
+			b.Push(records, nil, false)
 			pass(100 * time.Millisecond)
 		}
-		b.Push(numbered(5, 6), false) // 5 and 6 bytes: full by bytes
+		b.Push(numbered(5, 6), nil, false) // 5 and 6 bytes: full by bytes
 		pass(10 * time.Second)
-		b.Push(numbered(15, 15), false)
+		b.Push(numbered(15, 15), nil, false)
 		pass(500 * time.Millisecond)
-		b.Push(numbered(16, 16), false)
+		b.Push(numbered(16, 16), nil, false)
 		pass(10 * time.Second)
-		b.Push(numbered(22, 22), true)
+		b.Push(numbered(22, 22), nil, true)
 		<-b.Done()
 		b.Free()
 		c.want(t, "300ms 1,2,3,4", "400ms 5", "1.4s 6", "11.4s 15,16", "20.9s 22")
@@ -171,7 +171,7 @@ func TestLaneBatchErrorThatMakesNoSense(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := benchOf(LaneConfig{Batch: Batch{Records: 8}, Handle: func(context.Context, []record.Record) error { return err }})
-			b.Push(keyed(1, 8, 4), true)
+			b.Push(keyed(1, 8, 4), nil, true)
 			synctest.Wait()
 			if s := b.State(); s.Handled != 0 || s.Err == nil || s.Err.Error() != want {
 				t.Errorf("%+v", s)

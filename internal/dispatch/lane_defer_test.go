@@ -76,7 +76,7 @@ func TestLaneDeferHoldsNoWorker(t *testing.T) {
 			acks = append(acks, Defer(ctx))
 			return nil
 		}})
-		b.Push(keyed(1, 8, 100), true)
+		b.Push(keyed(1, 8, 100), nil, true)
 		synctest.Wait()
 		if len(acks) != 5 {
 			t.Fatalf("%d calls", len(acks))

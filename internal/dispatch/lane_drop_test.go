@@ -21,10 +21,10 @@ func TestLaneDropTailBetweenTwoRecords(t *testing.T) {
 	})
 	records := numbered(4, 6)
 	bytes := sizeOf(records)
-	l.Push(records, false)
+	l.Push(records, nil, false)
 	l.mu.Lock()
 	l.started = 1
-	l.settle(l.take(), nil)
+	l.giveBack(l.take(), step{handled: 1})
 	l.mu.Unlock()
 	if got := l.DropTail(bytes); got != bytes {
 		t.Errorf("%d bytes freed of %d", got, bytes)
@@ -33,9 +33,9 @@ func TestLaneDropTailBetweenTwoRecords(t *testing.T) {
 	if again != at(4) || !rewind || err != nil {
 		t.Fatalf("read again after %v (%v, %v), want 4", again, rewind, err)
 	}
-	l.Push(numbered(5, 5), false)
-	if next := l.next(); next == nil || number(next.calls[0].record) != 5 {
-		t.Errorf("next is %+v", next)
+	l.Push(numbered(5, 5), nil, false)
+	if next := l.next(); next == nil || len(l.stretch.records) != 1 || number(&l.stretch.records[0]) != 5 {
+		t.Errorf("next are %+v", l.stretch.records)
 	}
 }
 
@@ -76,9 +76,9 @@ func TestLaneDropTailLosesAndReordersNothing(t *testing.T) {
 					}
 					time.Sleep(time.Duration(batch%2) * 70 * time.Millisecond) // a call, in which the tail may be dropped
 					last := min(total, place+sizes[batch%len(sizes)])
-					records := numbered(place+1, last)
+					records, memory := remembered(numbered(place+1, last))
 					taken.Add(sizeOf(records))
-					b.Push(records, last == total)
+					b.Push(records, memory, last == total)
 					place = last
 					if len(records) == 0 && last < total {
 						time.Sleep(time.Second)

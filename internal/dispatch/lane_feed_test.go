@@ -35,9 +35,9 @@ func (f feed) run(t *testing.T, b *bench) (finish func() (taken, back int64)) {
 			}
 			time.Sleep(time.Duration(n%2) * 70 * time.Millisecond) // a call, in which the tail may be dropped
 			last := min(f.length, place+f.sizes[n%len(f.sizes)])
-			records := f.read(place, last)
+			records, memory := remembered(f.read(place, last))
 			taken += sizeOf(records)
-			b.Push(records, last == f.length)
+			b.Push(records, memory, last == f.length)
 			place = last
 		}
 	}()
@@ -60,4 +60,19 @@ func (f feed) run(t *testing.T, b *bench) (finish func() (taken, back int64)) {
 		b.Free()
 		return taken, b.bytesGiven() + freed
 	}
+}
+
+// remembered are the records as an answer has them: in memory that is used again as soon as they are settled.
+func remembered(records []record.Record) ([]record.Record, *record.Memory) {
+	m := new(record.Memory)
+	m.Expect(len(records))
+	for i := range records {
+		data := records[i].Data
+		r := m.Add(new(record.Record), len(data), len(data), true)
+		copy(r.Data, data)
+		data = r.Data
+		*r = records[i]
+		r.Data = data
+	}
+	return m.Records(), m
 }

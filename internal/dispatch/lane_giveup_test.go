@@ -87,7 +87,7 @@ func TestLaneGivesOldRecordsUp(t *testing.T) {
 		})
 		records := numbered(1, 2)
 		records[0].ArrivalTime, records[1].ArrivalTime = time.Now().Add(-time.Hour), time.Now()
-		b.Push(records, true)
+		b.Push(records, nil, true)
 		<-b.Done()
 		b.Free()
 		if tries[1] != 1 || tries[2] < 5 {

@@ -138,7 +138,7 @@ func TestLanePerKeyThroughput(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			b := newKeyBench(n, most, func(context.Context, *record.Record) error { time.Sleep(10 * time.Millisecond); return nil })
-			b.Push(keyed(1, total, 1000), true)
+			b.Push(keyed(1, total, 1000), nil, true)
 			<-b.Done()
 			d = time.Since(began)
 			b.Free()
@@ -161,7 +161,7 @@ func TestLaneStuckKeyHoldsUpAtMaxInFlight(t *testing.T) {
 			}
 			return nil
 		})
-		b.Push(keyed(1, 500, 1000), true)
+		b.Push(keyed(1, 500, 1000), nil, true)
 		pass(time.Second)
 		s := b.State()
 		if s.Handled != 99 || s.Above != 99 || !s.Full || len(b.told()) != 0 {
@@ -190,7 +190,7 @@ func TestLaneRetryBlocksOnlyItsKey(t *testing.T) {
 			}
 			return nil
 		})
-		b.Push(keyed(1, 50, 10), false)
+		b.Push(keyed(1, 50, 10), nil, false)
 		pass(time.Minute)
 		if s := b.State(); s.Handled != 25 || b.Watermark() != at(0) || len(b.told()) != 1 {
 			t.Errorf("%+v, watermark %v, told %v", s, b.Watermark(), b.told())

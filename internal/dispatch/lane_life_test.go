@@ -19,7 +19,7 @@ func TestLaneOpenAndClose(t *testing.T) {
 		end  func(*bench)
 		want string
 	}{
-		"finished": {func(b *bench) { b.Push(nil, true); <-b.Done() }, "open open handle handle close:finished close:finished ended"},
+		"finished": {func(b *bench) { b.Push(nil, nil, true); <-b.Done() }, "open open handle handle close:finished close:finished ended"},
 		"released": {func(b *bench) { b.Drain(); <-b.Done() }, "open open handle handle close:released"},
 		"lost":     {func(b *bench) { b.Abandon(); b.Cancel(ErrLeaseLost); <-b.Done() }, "open open handle handle close:lost"},
 	} {
@@ -68,7 +68,7 @@ func TestLaneStoppedInClose(t *testing.T) {
 				return errors.New("no")
 			},
 		})
-		b.Push(numbered(1, 1), true)
+		b.Push(numbered(1, 1), nil, true)
 		synctest.Wait()
 		b.Drain()
 		<-b.Done()
@@ -109,7 +109,7 @@ func TestLaneDrainFillsTheGaps(t *testing.T) {
 			}
 			return nil
 		})
-		b.Push(keyed(1, 12, 4), false) // 5 and 9 wait behind 1; 7 is the last that may be in flight
+		b.Push(keyed(1, 12, 4), nil, false) // 5 and 9 wait behind 1; 7 is the last that may be in flight
 		pass(500 * time.Millisecond)
 		j.want(t, 1, 2, 3, 4, 6, 7)
 		b.Drain()
@@ -127,7 +127,7 @@ func TestLaneDrainFillsTheGaps(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		})
-		b.Push(keyed(1, 2, 1), false)
+		b.Push(keyed(1, 2, 1), nil, false)
 		pass(500 * time.Millisecond)
 		b.Drain()
 		<-b.Done()
@@ -148,11 +148,13 @@ func TestLaneDrainRetriesNothing(t *testing.T) {
 			time.Sleep(time.Minute)
 			return nil
 		})
-		b.Push(keyed(1, 2, 2), false)
+		b.Push(keyed(1, 2, 2), nil, false)
 		pass(50 * time.Millisecond)
 		b.Drain()
 		<-b.Done()
-		j.want(t, 1, 2)
+		if got := slices.Sorted(slices.Values(j.all())); !slices.Equal(got, []int{1, 2}) { // either begins first
+			t.Errorf("handled %v", got)
+		}
 		b.Free()
 	})
 }

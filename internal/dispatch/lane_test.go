@@ -67,7 +67,7 @@ func oneByOne(handle func(context.Context, *record.Record) error) func(context.C
 func (b *bench) push(first, last int) (bytes int64) {
 	records := numbered(first, last)
 	bytes = sizeOf(records)
-	b.Push(records, false)
+	b.Push(records, nil, false)
 	return bytes
 }
 
@@ -122,7 +122,7 @@ func newSwitchGate(open bool) *switchGate {
 	return g
 }
 
-func (g *switchGate) Open() bool { return g.open.Load() }
+func (g *switchGate) Open(time.Time) bool { return g.open.Load() }
 
 func (g *switchGate) Changed() <-chan struct{} {
 	g.mu.Lock()
@@ -184,7 +184,7 @@ func TestLaneHandsOutInOrderOneAtATime(t *testing.T) {
 		if _, _, err := b.Room(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b.Push(numbered(5, 6), true)
+		b.Push(numbered(5, 6), nil, true)
 		<-b.Done()
 		j.want(t, 1, 2, 3, 4, 5, 6)
 		if b.ended != 1 || !b.Watermark().IsShardEnd() {

@@ -126,6 +126,15 @@ func (w *turnWorld) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
+// intact checks that what a call got is still what it was.
+func (w *turnWorld) intact(records []record.Record, numbers []int) {
+	for i := range records {
+		if told(&records[i]) != numbers[i] {
+			w.fault("record %d became %q while it was handled", numbers[i], records[i].Data)
+		}
+	}
+}
+
 // leave notes that the first n records of a call are handled.
 func (w *turnWorld) leave(numbers []int, n int) {
 	w.mu.Lock()
@@ -163,6 +172,7 @@ func (w *turnWorld) handle(ctx context.Context, records []record.Record) error {
 			handled, err = at, &BatchError{Index: at, Err: errors.New("no")}
 		case 4:
 			time.Sleep(work)
+			w.intact(records, numbers)
 			w.leave(numbers, 0)
 			panic("no")
 		}
@@ -172,7 +182,7 @@ func (w *turnWorld) handle(ctx context.Context, records []record.Record) error {
 		if ack == nil || Defer(ctx) == nil {
 			w.fault("no ack to defer")
 		}
-		settle := func() { w.leave(numbers, handled); ack(err); ack(errors.New("once")) }
+		settle := func() { w.intact(records, numbers); w.leave(numbers, handled); ack(err); ack(errors.New("once")) }
 		if fate == 6 {
 			time.AfterFunc(work, settle)
 		} else {
@@ -181,6 +191,7 @@ func (w *turnWorld) handle(ctx context.Context, records []record.Record) error {
 		return nil
 	}
 	time.Sleep(work)
+	w.intact(records, numbers)
 	w.leave(numbers, handled)
 	return err
 }
@@ -208,8 +219,8 @@ func TestLaneTurns(t *testing.T) {
 		total := rapid.IntRange(0, 120).Draw(rt, "records")
 		w := &turnWorld{
 			keyOracle: &keyOracle{keys: rapid.IntRange(1, 12).Draw(rt, "keys"), running: map[int]bool{}, done: map[int]bool{}},
-			batch:     rapid.IntRange(1, 20).Draw(rt, "batch"),
-			works:     rapid.SliceOfN(rapid.IntRange(0, 300), 1, 20).Draw(rt, "milliseconds"),
+			batch:     rapid.OneOf(rapid.Just(1), rapid.IntRange(1, 20)).Draw(rt, "batch"),
+			works:     rapid.SliceOfN(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 300)), 1, 20).Draw(rt, "milliseconds"),
 			fates:     rapid.SliceOfN(rapid.IntRange(0, 7), 1, 20).Draw(rt, "fates"),
 			calm:      rapid.Bool().Draw(rt, "calm"),
 			dead:      map[int]bool{},
@@ -220,7 +231,7 @@ func TestLaneTurns(t *testing.T) {
 		if attempts > 3 && !w.calm { // so that only bad ones are given up
 			w.bad = rapid.IntRange(2, 40).Draw(rt, "bad")
 		}
-		wait := time.Duration(rapid.IntRange(0, 400).Draw(rt, "wait")) * time.Millisecond
+		wait := time.Duration(rapid.OneOf(rapid.Just(0), rapid.IntRange(0, 400)).Draw(rt, "wait")) * time.Millisecond
 		bytes := rapid.IntRange(0, 60).Draw(rt, "bytes")
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 30), 1, 10).Draw(rt, "answers")
 		drops := rapid.SliceOfN(rapid.Int64Range(0, 5000), 0, 20).Draw(rt, "drops")

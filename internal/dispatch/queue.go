@@ -14,6 +14,9 @@ type batch struct {
 	left    int // records that are neither handled nor dropped
 	read    time.Time
 
+	memory  *record.Memory // of the records; nil if it is not to be used again
+	skipped int            // records of memory before these
+
 	looked bool       // somebody has looked whether the next record is aggregated
 	inside *aggregate // it is, and is being taken apart
 }
@@ -42,13 +45,12 @@ func (l *Lane) ahead() *batch {
 		case b.next < len(b.records) && (b.looked || l.open(b)):
 			return b
 		case b.next < len(b.records): // all of it was handed out before
-			r := &b.records[b.next]
+			r, i := &b.records[b.next], b.next
 			l.unseen -= l.batchSize(r)
 			l.freed += r.Size()
-			*r = record.Record{}
 			l.queued--
 			b.pass()
-			l.leave(b)
+			l.leave(b, i)
 		case len(l.queue) == 1:
 			return nil
 		default:
@@ -58,8 +60,9 @@ func (l *Lane) ahead() *batch {
 	return nil
 }
 
-// leave notes that a record of b is handled. It says whether it was the last one.
-func (l *Lane) leave(b *batch) bool {
+// leave notes that a record of b is handled: its memory is no longer the lane's. It says whether it was the last one.
+func (l *Lane) leave(b *batch, i int) bool {
+	b.memory.Settle(b.skipped+i, b.skipped+i+1)
 	b.left--
 	if b.left == 0 && len(l.queue) > 0 && l.queue[0] == b {
 		l.dropFirst()
@@ -77,7 +80,7 @@ func (l *Lane) dropFirst() {
 // is not handled it is parked behind that one.
 func (l *Lane) enter(b *batch) *call {
 	a := b.inside
-	c := l.calls.add(b.first(), b, a, l.cfg.PerKey)
+	c := l.calls.add(b, a, l.cfg.PerKey)
 	c.handle = l.tracker.Add(positionOf(c.record))
 	if a != nil {
 		a.open++
@@ -100,6 +103,8 @@ func (l *Lane) enter(b *batch) *call {
 func (l *Lane) DropTail(want int64) (freed int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.catchUp()
+	l.stretch.recall()
 	freed, l.freed = l.freed, 0
 	dropped := false
 	for freed < want {
@@ -113,7 +118,8 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 	if dropped {
 		l.rewind, l.ended = true, false
 		l.last = l.tracker.Last()
-		if b := l.newestUnseen(); b != nil {
+		if n := len(l.queue); n > 0 && l.queue[n-1].next < len(l.queue[n-1].records) {
+			b := l.queue[n-1]
 			l.last = positionOf(&b.records[len(b.records)-1])
 		}
 		l.roomChanged()
@@ -123,8 +129,10 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 
 // newestUnseen is the last batch that has records at which nobody has looked, or nil.
 func (l *Lane) newestUnseen() *batch {
-	if n := len(l.queue); n > 0 && l.queue[n-1].next < len(l.queue[n-1].records) {
-		return l.queue[n-1]
+	if n := len(l.queue); n > 0 {
+		if b := l.queue[n-1]; b.next+l.stretch.lent(b) < len(b.records) {
+			return b
+		}
 	}
 	return nil
 }
@@ -138,8 +146,8 @@ func (l *Lane) dropNewest() (freed int64, ok bool) {
 			return l.breakOff(b), true
 		}
 		freed = b.records[last].Size()
-		b.records[last] = record.Record{}
 		b.records = b.records[:last]
+		b.memory.Settle(b.skipped+last, b.skipped+last+1)
 		b.left--
 		l.queued--
 		if b.left == 0 {

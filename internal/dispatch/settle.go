@@ -57,7 +57,8 @@ func (l *Lane) carryOut(after outcome) {
 // settle notes the result of a turn: what is handled is handled, the rest is to come again. The caller holds the
 // lock, here and below.
 func (l *Lane) settle(t *turn, err error) (after outcome) {
-	t.context, t.running = nil, time.Time{}
+	t.context = nil
+	t.running.Store(0)
 	if l.inert {
 		l.putDown()
 		return after

@@ -64,6 +64,9 @@ func (t *Tracker) Ack(h Handle) (moved bool) {
 	return true
 }
 
+// Pass enters a position, and those below it, that are acknowledged already. No other may wait for its ack.
+func (t *Tracker) Pass(p lease.Position) { t.watermark = p }
+
 // Retract takes the newest position out again, so that it may enter once more. It must be there and not be
 // acknowledged, and nobody may acknowledge its handle any more.
 func (t *Tracker) Retract() {

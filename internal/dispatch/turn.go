@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
@@ -20,7 +21,7 @@ type turn struct {
 	err   error       // of the last try
 	cause error       // for which its only record is given up; nil if it is to be handled
 
-	running time.Time    // since when the handler has it; zero if it has not
+	running atomic.Int64 // since when the handler has it, in nanoseconds after Lane.made; 0 if it has not
 	context *turnContext // of the handler, if it has deferred its ack
 	next    *turn        // in the line of those that are ready, or of spare ones
 }
@@ -30,18 +31,15 @@ func (t *turn) deferred() bool {
 	return t.context != nil && t.context.returned
 }
 
-// begin notes that the handler gets it now.
-func (t *turn) begin() {
-	t.running = time.Now()
-	t.count(+1)
+// since is when the handler got the turn, or zero.
+func (l *Lane) since(t *turn) time.Time {
+	if after := t.running.Load(); after != 0 {
+		return l.made.Add(time.Duration(after))
+	}
+	return time.Time{}
 }
 
-// takeBack undoes begin.
-func (t *turn) takeBack() {
-	t.running = time.Time{}
-	t.count(-1)
-}
-
+// count changes how often the calls of a turn were handed out.
 func (t *turn) count(by int) {
 	if t.cause != nil { // giving up is no attempt
 		return
@@ -112,7 +110,7 @@ func (l *Lane) newTurn() *turn {
 // gather makes a turn of calls that were never handed out, or returns nil. It looks no further into the queue
 // than it needs, so that the rest can be dropped.
 func (l *Lane) gather() *turn {
-	if !l.cfg.PerKey && l.calls.oldest != nil || !l.filled() {
+	if !l.cfg.PerKey && (l.calls.oldest != nil || l.stretch.batch != nil) || !l.filled() {
 		return nil
 	}
 	t := l.newTurn()
@@ -209,11 +207,11 @@ func (l *Lane) filled() bool {
 // halve splits a turn of more than one call, and returns the other half. If that comes after the first one it is nil:
 // then it is t.then.
 func (l *Lane) halve(t *turn) (other *turn) {
-	keys := map[string]int{}
+	keys := map[uint64]int{}
 	if l.cfg.PerKey {
 		for _, c := range t.calls {
-			if _, ok := keys[c.record.PartitionKey]; !ok {
-				keys[c.record.PartitionKey] = len(keys)
+			if _, ok := keys[c.key]; !ok {
+				keys[c.key] = len(keys)
 			}
 		}
 	}
@@ -222,7 +220,7 @@ func (l *Lane) halve(t *turn) (other *turn) {
 		t.then.pause = t.pause
 		return nil
 	}
-	other = l.part(t, func(c *call) bool { return 2*keys[c.record.PartitionKey] >= len(keys) })
+	other = l.part(t, func(c *call) bool { return 2*keys[c.key] >= len(keys) })
 	other.pause = t.pause
 	return other
 }
@@ -230,8 +228,8 @@ func (l *Lane) halve(t *turn) (other *turn) {
 // first leaves only the first call in a turn, and those of its key behind it. It returns the calls of other keys.
 func (l *Lane) first(t *turn) (others *turn) {
 	if l.cfg.PerKey {
-		key := t.calls[0].record.PartitionKey
-		others = l.part(t, func(c *call) bool { return c.record.PartitionKey != key })
+		key := t.calls[0].key
+		others = l.part(t, func(c *call) bool { return c.key != key })
 	}
 	return others
 }

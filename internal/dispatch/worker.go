@@ -31,11 +31,15 @@ func (l *Lane) serve() {
 			return
 		}
 		for t != nil {
+			if t == l.stretch.turn {
+				t = l.pass(t, &contexts)
+				continue
+			}
 			t.copyOut()
 			if !l.proven(t) {
 				return
 			}
-			ctx := contexts.take(l, t)
+			ctx := contexts.take(l, t, contextsAtOnce)
 			t = l.finish(t, ctx, l.call(t, ctx))
 		}
 	}
@@ -71,13 +75,17 @@ func (l *Lane) take() *turn {
 	}
 	t := l.turns.pop()
 	if t == nil {
+		if t = l.lend(); t != nil {
+			l.out++
+			return t
+		}
 		t = l.gather()
 	}
 	if t == nil {
 		return nil
 	}
 	l.out++
-	t.begin()
+	t.count(+1)
 	l.frontier = max(l.frontier, t.calls[len(t.calls)-1].handle+1)
 	if l.more() {
 		l.wake()
@@ -109,7 +117,9 @@ func (l *Lane) wake() {
 // proven waits until the worker can prove that the shard is its own. The last look at the gate is
 // the last thing before the handler.
 func (l *Lane) proven(t *turn) bool {
-	if l.cfg.Gate.Open() {
+	now := time.Now()
+	if l.cfg.Gate.Open(now) {
+		t.running.Store(max(1, int64(now.Sub(l.made))))
 		return true
 	}
 	l.suspend(t)
@@ -121,7 +131,8 @@ func (l *Lane) proven(t *turn) bool {
 		l.putDown()
 		return false
 	}
-	t.begin()
+	t.count(+1)
+	t.running.Store(max(1, int64(time.Since(l.made))))
 	return true
 }
 
@@ -130,7 +141,7 @@ func (l *Lane) suspend(t *turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.gated++
-	t.takeBack()
+	t.count(-1)
 }
 
 // gate waits until the gate is open; false is the lane's stop.
@@ -142,7 +153,7 @@ func (l *Lane) gate() bool {
 			return false
 		default:
 		}
-		if l.cfg.Gate.Open() {
+		if l.cfg.Gate.Open(time.Now()) {
 			return true
 		}
 		select {
@@ -184,8 +195,10 @@ func (l *Lane) call(t *turn, ctx *turnContext) (err error) {
 // halt starts no further handler, since the consumer is to stop.
 func (l *Lane) halt(t *turn, err error) {
 	l.mu.Lock()
-	t.err, t.running = err, time.Time{}
+	t.err = err
+	t.running.Store(0)
 	l.halted = true
+	l.stretch.recall()
 	l.putDown()
 	l.work.Broadcast()
 	l.mu.Unlock()

@@ -2,10 +2,55 @@ package engine
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leatstream/leat/lease"
 )
+
+// BootClock reads the lease clock.
+func BootClock() lease.Time { return clockAt(time.Now()) }
+
+// clockAt is the lease clock at a moment that has just been read with time.Now. To ask the system is a system call; Go's clocks
+// are not. So the system is asked every 10 ms at most, and what it said is carried on with Go's clocks in between.
+func clockAt(now time.Time) lease.Time {
+	mono, wall := now.Sub(started), time.Duration(now.UnixNano())
+	if r := newest.Load(); r != nil {
+		if t, ok := r.carriedOn(mono, wall); ok {
+			return t
+		}
+	}
+	r := &reading{mono, wall, bootTime()}
+	if time.Since(now) < slack { // otherwise this goroutine was held up between the clocks
+		newest.Store(r)
+	}
+	return r.boot
+}
+
+var (
+	started = time.Now()
+	newest  atomic.Pointer[reading]
+)
+
+// reading is what three clocks showed at one moment: Go's two, and the system's lease clock.
+type reading struct {
+	mono, wall time.Duration
+	boot       lease.Time
+}
+
+// The bounds of carriedOn. Both are far below the margin between a worker that gives up and another that takes over.
+const (
+	readAgain = 10 * time.Millisecond
+	slack     = 100 * time.Microsecond
+)
+
+// carriedOn is the lease clock soon after a reading, or not ok. The monotonic clock stands still in a suspended machine, the
+// wall clock and the lease clock do not: where the first two have not advanced alike the system must be asked.
+func (r *reading) carriedOn(mono, wall time.Duration) (t lease.Time, ok bool) {
+	awake := mono - r.mono
+	asleep := wall - r.wall - awake
+	return r.boot.Add(awake), awake >= 0 && awake < readAgain && asleep > -slack && asleep < slack
+}
 
 // monotonic is a lease clock out of Go's, for systems without a better one: Go's monotonic clock may
 // stand still while the machine is suspended. It advances by what the monotonic or the wall clock has
@@ -13,63 +58,17 @@ import (
 // heartbeat, one set back does nothing.
 func monotonic() lease.Time {
 	now := time.Now()
-	reading.Lock()
-	defer reading.Unlock()
-	if !reading.at.IsZero() {
-		reading.time = reading.time.Add(max(now.Sub(reading.at), now.Round(0).Sub(reading.at.Round(0))))
+	advanced.Lock()
+	defer advanced.Unlock()
+	if !advanced.at.IsZero() {
+		advanced.time = advanced.time.Add(max(now.Sub(advanced.at), now.Round(0).Sub(advanced.at.Round(0))))
 	}
-	reading.at = now
-	return reading.time
+	advanced.at = now
+	return advanced.time
 }
 
-var reading struct {
+var advanced struct {
 	sync.Mutex
 	at   time.Time
 	time lease.Time
-}
-
-// proof says until when this worker's hold on its leases is proven. Lanes look at it before each
-// handler.
-type proof struct {
-	clock func() lease.Time
-
-	mu       sync.Mutex
-	deadline lease.Time // 0: no heartbeat has succeeded yet, or the worker has left
-	changed  chan struct{}
-}
-
-func newProof(clock func() lease.Time) *proof {
-	return &proof{clock: clock, changed: make(chan struct{})}
-}
-
-// Open implements dispatch.Gate.
-func (p *proof) Open() bool {
-	p.mu.Lock()
-	deadline := p.deadline
-	p.mu.Unlock()
-	return p.clock() < deadline
-}
-
-// member says whether the worker has joined its group, and not left it since.
-func (p *proof) member() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.deadline != 0
-}
-
-// Changed implements dispatch.Gate.
-func (p *proof) Changed() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.changed
-}
-
-func (p *proof) set(deadline lease.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if deadline != p.deadline {
-		p.deadline = deadline
-		close(p.changed)
-		p.changed = make(chan struct{})
-	}
 }

@@ -4,5 +4,4 @@ package engine
 
 import "github.com/leatstream/leat/lease"
 
-// BootClock reads the lease clock.
-func BootClock() lease.Time { return monotonic() }
+func bootTime() lease.Time { return monotonic() }

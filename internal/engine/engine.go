@@ -118,12 +118,13 @@ type Engine struct {
 
 // New returns an engine that has done nothing yet.
 func New(cfg Config) *Engine {
+	at := func(time.Time) lease.Time { return cfg.Clock() }
 	if cfg.Clock == nil {
-		cfg.Clock = BootClock
+		cfg.Clock, at = BootClock, clockAt
 	}
 	return &Engine{
 		cfg:    cfg,
-		proof:  newProof(cfg.Clock),
+		proof:  newProof(at),
 		fail:   make(chan error, 1),
 		grants: map[string]*grant{},
 		holds:  map[string]error{},

@@ -162,7 +162,7 @@ func (l *loop) feed(ctx context.Context, g *grant) {
 		b, err := g.reader.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
-			g.lane.Push(b.Records, false) // which only gives their bytes back: the lane was stopped before
+			g.lane.Push(b.Records, b.Memory, false) // which only gives their bytes back: the lane was stopped before
 			return
 		case err != nil || b.Trimmed != nil:
 			// Is it the stream that is missing, or not the same?
@@ -187,7 +187,7 @@ func (l *loop) feed(ctx context.Context, g *grant) {
 		g.behind, g.read = b.Behind, time.Now()
 		g.bad += b.Malformed
 		e.mu.Unlock()
-		g.lane.Push(b.Records, b.End)
+		g.lane.Push(b.Records, b.Memory, b.End)
 		if b.End {
 			l.post(lease.Ended{Shard: g.shard, Token: g.token, Children: b.Children})
 		}

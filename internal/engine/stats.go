@@ -42,7 +42,7 @@ func (e *Engine) Stats() Stats {
 	open := e.open()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Stats{Worker: e.id, Suspended: e.proof.member() && !e.proof.Open(), StoreErr: e.store.err}
+	s := Stats{Worker: e.id, Suspended: e.proof.member() && !e.proof.Open(time.Now()), StoreErr: e.store.err}
 	for _, g := range open {
 		lane := g.lane.State()
 		s.Shards = append(s.Shards, ShardStats{
@@ -130,7 +130,7 @@ func (e *Engine) Health() error {
 	switch {
 	case !e.proof.member():
 		unwell = ErrNotMember
-	case !e.proof.Open():
+	case !e.proof.Open(time.Now()):
 		unwell = ErrSuspended
 	default:
 		return nil

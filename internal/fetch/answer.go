@@ -15,8 +15,9 @@ import (
 )
 
 // answered turns an answer into a batch. all are its records; taken bytes have been taken for it.
-func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, all []record.Record, began time.Time, taken int64) (Batch, bool, error) {
+func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, all []record.Record, memory *record.Memory, began time.Time, taken int64) (Batch, bool, error) {
 	batch, err := r.judge(out, all)
+	batch.Memory = memory
 	if err != nil {
 		r.cfg.Credit.Give(taken)
 		return r.failed(err)

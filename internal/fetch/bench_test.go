@@ -149,6 +149,7 @@ func BenchmarkRead(b *testing.B) {
 				Quota: Quota{Calls: 1_000_000, Bytes: 1 << 50}})
 			run("leat", func(ctx context.Context) (int, error) {
 				batch, err := reader.Next(ctx)
+				batch.Memory.Settle(0, batch.Memory.Len())
 				return len(batch.Records), err
 			})
 		}

@@ -53,6 +53,9 @@ type Batch struct {
 	// again.
 	Records []record.Record
 
+	// Memory is what lies behind them: they are its last records. Whoever has no more use for one settles it. It may be nil.
+	Memory *record.Memory
+
 	// Malformed is how many of Records look like aggregated ones, and are not.
 	Malformed int64
 

@@ -54,7 +54,7 @@ func (r *Reader) step(ctx context.Context) (batch Batch, tell bool, err error) {
 	case err != nil:
 		batch, tell, err = r.failed(err)
 	default:
-		return r.answered(ctx, out, all, began, taken)
+		return r.answered(ctx, out, all, into.Memory, began, taken)
 	}
 	// Whatever ended the call: no record of it is kept, nor a byte.
 	r.cfg.Credit.Give(taken)

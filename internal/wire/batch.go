@@ -9,13 +9,16 @@ import (
 // Batch receives the records of one GetRecords call whose context carries it. It may be used for one
 // call at a time.
 type Batch struct {
-	// Template is what every record has in common. The answer sets its SequenceNumber, PartitionKey, Data and
+	// Template has the Stream, Shard and Token of every record. The answer has its SequenceNumber, PartitionKey, Data and
 	// ArrivalTime.
 	Template record.Record
 
 	// Records are those of the answer, in its order. They are the caller's. The records of a call that failed
 	// are nil.
 	Records []record.Record
+
+	// Memory is what lies behind Records, to be used again once they are settled; nil like them.
+	Memory *record.Memory
 
 	// Filled says that the answer's records are in Records. If not, the client is not behind a Protocol, and
 	// they are in the output's.

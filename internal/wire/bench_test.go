@@ -38,6 +38,7 @@ func BenchmarkDecode(b *testing.B) {
 					if err != nil || len(r.records()) != len(s.records) {
 						b.Fatal(err)
 					}
+					r.collect.memory.Settle(0, len(s.records))
 				})
 			})
 			b.Run(fmt.Sprintf("stage=views/codec=%v/size=%d", format, size), func(b *testing.B) { benchViews(b, s, body, format) })

@@ -77,7 +77,7 @@ func (d *cborDecoder) member(c *cborReader, a *answer) error {
 	switch name := c.name(); {
 	case c.err != nil:
 	case c.null():
-	case name == "Records":
+	case name == recordsField:
 		n := c.open(cborArray)
 		if c.err != nil {
 			break
@@ -85,18 +85,18 @@ func (d *cborDecoder) member(c *cborReader, a *answer) error {
 		d.left[0] = less(d.left[0])
 		d.left[1], a.count, d.place = n, n, inRecords
 		return a.begin()
-	case name == "NextShardIterator":
+	case name == nextField:
 		if s := c.string(cborText); c.err == nil {
 			next := string(appendText(nil, s))
 			a.next = &next
 		}
-	case name == "MillisBehindLatest":
+	case name == behindField:
 		if n := c.number(0); c.err == nil {
 			if err := a.behindBy(n); err != nil {
 				return err
 			}
 		}
-	case name == "ChildShards":
+	case name == childrenField:
 		if children := c.children(); c.err == nil {
 			a.children = children
 		}
@@ -115,15 +115,15 @@ func (v *view) cbor(c *cborReader) (err error) {
 		switch name := c.name(); {
 		case c.err != nil:
 		case c.null():
-		case name == "SequenceNumber":
+		case name == sequenceField:
 			v.sequence = c.string(cborText)
-		case name == "PartitionKey":
+		case name == keyField:
 			v.key = c.string(cborText)
-		case name == "Data":
+		case name == dataField:
 			if t := c.data(); c.err == nil {
 				err = v.payload(t)
 			}
-		case name == "ApproximateArrivalTimestamp":
+		case name == arrivalField:
 			if t := c.time(); c.err == nil {
 				err = v.at(t)
 			}

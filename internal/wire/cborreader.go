@@ -127,8 +127,11 @@ func (c *cborReader) over(left *int) bool {
 
 // null skips a null or undefined, if that is next.
 func (c *cborReader) null() bool {
-	if c.at < len(c.in) && c.in[c.at]>>5 < cborTag {
-		return false
+	if c.at+1 < len(c.in) {
+		first, second := c.in[c.at], c.in[c.at+1]
+		if first>>5 < cborTag || first>>5 == cborTag && first&31 < 24 && second>>5 < cborTag {
+			return false // the second is what a short tag stands before, as the service has it at times
+		}
 	}
 	at := c.at
 	major, info, _ := c.untagged()
@@ -235,19 +238,23 @@ func (c *cborReader) bytes(n uint64) []byte {
 	return c.in[from:c.at:c.at]
 }
 
-// name reads the key of a map's entry: empty if it is none that we know. One that is not a text is skipped.
-func (c *cborReader) name() string {
+// name reads the key of a map's entry. One that is not a text is skipped.
+func (c *cborReader) name() field {
+	if f, n := quickName(c.in[min(c.at, len(c.in)):]); f != unknown && c.err == nil {
+		c.at += n
+		return f
+	}
 	if raw, ok := c.quick(cborText); ok {
-		return known(text{raw: raw})
+		return fieldOf(text{raw: raw})
 	}
 	at := c.at
 	major, info, n := c.untagged()
 	if c.err == nil && major != cborText {
 		c.at = at
 		c.skip(0)
-		return ""
+		return unknown
 	}
-	return known(c.rest(cborText, major, info, n))
+	return fieldOf(c.rest(cborText, major, info, n))
 }
 
 // skip passes over one item of any kind.

@@ -18,17 +18,21 @@ import (
 // collector makes records of views.
 type collector struct {
 	template record.Record
-	records  []record.Record
-	scratch  []byte // of a string that is not plain
+	memory   *record.Memory
+	names    strings.Builder // the end of it is free for names to come
+	scratch  []byte          // of a string that is not plain
 }
 
-// add makes records of all views. Their payloads are copied to one array, their strings to one string. If
-// keep is set the payloads stay where they are: the caller gives their bytes away.
-func (c *collector) add(views []view, keep bool) error {
-	if len(c.records)+len(views) > maxRecords {
+// namesAtOnce is the length of a string that many records' strings are parts of: what one that is held pins.
+const namesAtOnce = 16 << 10
+
+// add makes records of all views. Their strings are copied to few strings, their payloads to the records' memory. If keep is
+// set the payloads stay where they are: the caller gives their bytes away. more says that other records may come.
+func (c *collector) add(views []view, keep, more bool) error {
+	if c.memory.Len()+len(views) > maxRecords {
 		return errTooMany
 	}
-	texts, bytes := 0, 0
+	texts, rest := 0, 0
 	for i := range views {
 		v := &views[i]
 		texts += len(v.sequence.raw) + len(v.key.raw)
@@ -37,25 +41,34 @@ func (c *collector) add(views []view, keep bool) error {
 		if err != nil {
 			return err
 		}
-		bytes += n
+		v.size = n
+		rest += n
 	}
-	if keep {
-		bytes = 0
-	}
-	payloads := make([]byte, bytes)
-	var names strings.Builder
-	names.Grow(texts)
 	for i := range views {
 		v := &views[i]
-		c.records = append(c.records, c.template)
-		r := &c.records[len(c.records)-1]
-		r.SequenceNumber = c.name(&names, v.sequence)
-		r.PartitionKey = c.name(&names, v.key)
+		var r *record.Record
+		if keep {
+			r = c.memory.AddKept(&c.template, v.data.raw[:v.size:len(v.data.raw)])
+		} else {
+			r = c.memory.Add(&c.template, v.size, rest, more)
+			rest -= v.size
+		}
+		both := len(v.sequence.raw) + len(v.key.raw)
+		if both > c.names.Cap()-c.names.Len() {
+			size := namesAtOnce
+			if !more {
+				size = min(size, texts)
+			}
+			c.names = strings.Builder{}
+			c.names.Grow(max(size, both))
+		}
+		texts -= both
+		r.SequenceNumber = c.name(v.sequence)
+		r.PartitionKey = c.name(v.key)
 		if v.timed {
 			r.ArrivalTime = time.UnixMilli(v.millis).UTC()
 		}
-		var err error
-		if r.Data, payloads, err = payload(v.data, payloads, keep); err != nil {
+		if err := v.data.to(r.Data); err != nil {
 			return fmt.Errorf("data of record %s: %w", r.SequenceNumber, err)
 		}
 	}
@@ -63,36 +76,30 @@ func (c *collector) add(views []view, keep bool) error {
 }
 
 // name is the string that t stands for, at the end of names.
-func (c *collector) name(names *strings.Builder, t text) string {
-	from := names.Len()
+func (c *collector) name(t text) string {
+	from := c.names.Len()
 	if t.form == plain && utf8.Valid(t.raw) {
-		names.Write(t.raw)
+		c.names.Write(t.raw)
 	} else {
 		c.scratch = appendText(c.scratch[:0], t)
-		names.Write(c.scratch)
+		c.names.Write(c.scratch)
 	}
-	return names.String()[from:]
+	return c.names.String()[from:]
 }
 
-// payload makes a record's bytes at the beginning of to, and returns what is left of it; or, to keep them, in
-// place, with all the place that they had.
-func payload(t text, to []byte, keep bool) (data, left []byte, err error) {
-	n, err := t.length()
-	if err != nil {
-		return nil, nil, err
-	}
-	if data, left = t.raw[:n:len(t.raw)], to; !keep {
-		data, left = to[:n:n], to[n:]
-	}
-	if t.base64 {
-		// Line ends, which a JSON string cannot have, are skipped in base64: they make it shorter.
-		if done, err := decode64(data, t.raw); err != nil || done != n {
-			return nil, nil, cmp.Or(err, error(base64.CorruptInputError(done)))
+// to writes the bytes that a payload stands for. They may be there already, or their base64 is.
+func (t text) to(data []byte) error {
+	if !t.base64 {
+		if len(data) > 0 && &data[0] != &t.raw[0] {
+			copy(data, t.raw)
 		}
-	} else if !keep {
-		copy(data, t.raw)
+		return nil
 	}
-	return data, left, nil
+	// Line ends, which a JSON string cannot have, are skipped in base64: they make it shorter.
+	if done, err := decode64(data, t.raw); err != nil || done != len(data) {
+		return cmp.Or(err, error(base64.CorruptInputError(done)))
+	}
+	return nil
 }
 
 // length is how many bytes a payload has.

@@ -65,21 +65,21 @@ func (d *jsonDecoder) member(j *jsonReader, a *answer) error {
 	switch name := j.name(); {
 	case j.err != nil:
 	case j.null():
-	case name == "Records":
+	case name == recordsField:
 		if j.expect('['); j.err == nil {
 			d.place, d.among = inRecords, false
 			return a.begin()
 		}
-	case name == "NextShardIterator":
+	case name == nextField:
 		if s := j.string(); j.err == nil {
 			next := string(appendText(nil, s))
 			a.next = &next
 		}
-	case name == "MillisBehindLatest":
+	case name == behindField:
 		if n := j.number(); j.err == nil {
 			return a.behindBy(n)
 		}
-	case name == "ChildShards":
+	case name == childrenField:
 		if children := j.children(); j.err == nil {
 			a.children = children
 		}
@@ -96,15 +96,15 @@ func (v *view) json(j *jsonReader) (err error) {
 		switch name := j.name(); {
 		case j.err != nil:
 		case j.null():
-		case name == "SequenceNumber":
+		case name == sequenceField:
 			v.sequence = j.string()
-		case name == "PartitionKey":
+		case name == keyField:
 			v.key = j.string()
-		case name == "Data":
+		case name == dataField:
 			if t := j.data(); j.err == nil {
 				err = v.payload(t)
 			}
-		case name == "ApproximateArrivalTimestamp":
+		case name == arrivalField:
 			if t := j.time(); j.err == nil {
 				err = v.at(t)
 			}

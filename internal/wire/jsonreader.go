@@ -74,13 +74,13 @@ func (j *jsonReader) over(end byte, later bool) bool {
 	return false
 }
 
-// name reads the name of a member and its colon: empty if it is none that we know.
-func (j *jsonReader) name() string {
+// name reads the name of a member and its colon.
+func (j *jsonReader) name() field {
 	s := j.string()
 	if j.expect(':'); j.err != nil {
-		return ""
+		return unknown
 	}
-	return known(s)
+	return fieldOf(s)
 }
 
 // null reads a null, if that is next.

@@ -110,11 +110,11 @@ func arrival(r *record.Record, since float64) error {
 	if err := v.at(since); err != nil {
 		return err
 	}
-	c := collector{}
-	if err := c.add([]view{v}, false); err != nil {
+	c := collector{memory: new(record.Memory)}
+	if err := c.add([]view{v}, false, false); err != nil {
 		return err
 	}
-	r.ArrivalTime = c.records[0].ArrivalTime
+	r.ArrivalTime = c.memory.Records()[0].ArrivalTime
 	return nil
 }
 

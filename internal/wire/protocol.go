@@ -62,7 +62,7 @@ func (p *Protocol) SerializeRequest(ctx context.Context, op *smithy.OperationSch
 	if b == nil || !ok {
 		return nil
 	}
-	b.Records, b.Filled = nil, false
+	b.Records, b.Memory, b.Filled = nil, nil, false
 	if b.asked = p.Format(); b.asked == JSON {
 		return nil
 	}
@@ -100,7 +100,7 @@ func (p *Protocol) DeserializeResponse(ctx context.Context, op *smithy.Operation
 
 // answer reads a success into b and into.
 func (p *Protocol) answer(b *Batch, resp *smithyhttp.Response, into *kinesis.GetRecordsOutput) error {
-	b.Records, b.Filled = nil, true
+	b.Records, b.Memory, b.Filled = nil, nil, true
 	body, length := io.Reader(resp.Body), resp.ContentLength
 	if length < 0 { // an empty body must be known as such
 		buffered := bufio.NewReader(body)
@@ -123,7 +123,7 @@ func (p *Protocol) answer(b *Batch, resp *smithyhttp.Response, into *kinesis.Get
 	if err != nil {
 		return err
 	}
-	b.Records = r.records()
+	b.Records, b.Memory = r.records(), r.collect.memory
 	into.NextShardIterator, into.MillisBehindLatest, into.ChildShards = r.answer.next, r.answer.behind, r.answer.children
 	return nil
 }

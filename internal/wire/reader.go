@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -57,7 +56,7 @@ type reading struct {
 // is not known.
 func read(body io.Reader, length int64, size int, template record.Record) (*reading, Format, error) {
 	r := &reading{body: body, length: length, size: size}
-	r.collect.template = template
+	r.collect.template, r.collect.memory = template, new(record.Memory)
 	format, err := r.all()
 	return r, format, err
 }
@@ -106,7 +105,7 @@ func (r *reading) loop() (format Format, err error) {
 		if err != nil && (!short || last) {
 			return format, err
 		}
-		if err = r.take(used); err != nil || last {
+		if err = r.take(used, !last); err != nil || last {
 			return format, err
 		}
 		rest := r.buf[used:r.held]
@@ -157,7 +156,7 @@ func (r *reading) fill() (last bool, err error) {
 
 // take makes records of what has been found in the first used bytes of the window. Records that fill a
 // window which was made for them keep it; otherwise it is free again.
-func (r *reading) take(used int) error {
+func (r *reading) take(used int, more bool) error {
 	views := r.answer.views
 	r.answer.views = views[:0]
 	if len(views) == 0 {
@@ -174,13 +173,13 @@ func (r *reading) take(used int) error {
 		keep = payloads >= len(r.buf)/8*7
 	}
 	r.expect(len(views), used)
-	return r.collect.add(views, keep)
+	return r.collect.add(views, keep, more)
 }
 
 // expect makes room for the records of the whole answer when the first have come: as many as it said, or else as
 // many as there will be if the others are like these.
 func (r *reading) expect(found, used int) {
-	if r.collect.records != nil {
+	if r.collect.memory.Expected() {
 		return
 	}
 	n := found
@@ -190,14 +189,8 @@ func (r *reading) expect(found, used int) {
 		n += int(int64(found) * (r.length - int64(used)) / int64(used))
 		n += n / 64
 	}
-	r.collect.records = make([]record.Record, 0, min(n, maxRecords))
+	r.collect.memory.Expect(min(n, maxRecords))
 }
 
-// records are what has been read, without the room that was made for more.
-func (r *reading) records() []record.Record {
-	all := r.collect.records
-	if cap(all) > len(all)+len(all)/8 {
-		return slices.Clone(all)
-	}
-	return all
-}
+// records are what has been read.
+func (r *reading) records() []record.Record { return r.collect.memory.Records() }

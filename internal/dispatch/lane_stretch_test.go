@@ -1,0 +1,172 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leatstream/leat/internal/record"
+	"github.com/leatstream/leat/lease"
+)
+
+// What happens in the middle of a stretch is what would happen between any two records.
+func TestStretchInTheMiddle(t *testing.T) {
+	const last, middle = 10, 4
+	type story struct {
+		at        func(b *bench, ctx context.Context) error // in the handler of the middle one, the first time
+		then      func(b *bench)                            // when nothing moves any more
+		handled   int                                       // in the end
+		watermark int
+		stopped   bool // so that the lane is done
+	}
+	for name, s := range map[string]story{
+		"nothing": {func(*bench, context.Context) error { return nil }, nil, last, last, false},
+		"error":   {func(*bench, context.Context) error { return errors.New("no") }, nil, last, last, false},
+		"panic":   {func(*bench, context.Context) error { panic("no") }, nil, last, last, false},
+		"exit":    {func(*bench, context.Context) error { runtime.Goexit(); return nil }, nil, middle - 1, middle - 1, true},
+		"stop":    {func(b *bench, _ context.Context) error { return &StopError{} }, func(b *bench) { b.Drain() }, middle - 1, middle - 1, true},
+		"drain":   {func(b *bench, _ context.Context) error { b.Drain(); return nil }, nil, middle, middle, true},
+		"cancel":  {func(b *bench, _ context.Context) error { b.Cancel(ErrDraining); return nil }, nil, middle, middle, true},
+		"abandon": {func(b *bench, _ context.Context) error { b.Abandon(); return nil }, nil, middle, middle - 1, true},
+		"drop": {func(b *bench, _ context.Context) error { b.DropTail(1 << 20); return nil }, func(b *bench) {
+			if again, rewind, err := b.Room(context.Background()); again != at(middle) || !rewind || err != nil {
+				panic(again)
+			}
+			b.push(middle+1, last)
+		}, last, last, false},
+		"gate": {func(b *bench, _ context.Context) error { b.gate.set(false); return nil }, func(b *bench) {
+			if s := b.State(); !s.Suspended || s.Handled != middle {
+				panic("not suspended")
+			}
+			b.gate.set(true)
+		}, last, last, false},
+		"defer": {func(b *bench, ctx context.Context) error {
+			time.AfterFunc(time.Hour, func() { Defer(ctx)(nil) })
+			Defer(ctx)
+			return nil
+		},
+			func(b *bench) { pass(time.Minute) }, middle, middle - 1, false},
+		"defer and ack": {func(b *bench, ctx context.Context) error { Defer(ctx)(nil); return nil }, nil, last, last, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var b *bench
+				handled, stretches := 0, 0
+				b = benchOf(LaneConfig{Handle: oneByOne(func(ctx context.Context, r *record.Record) error {
+					n := number(r)
+					if n != handled+1 {
+						t.Errorf("record %d after %d", n, handled)
+					}
+					b.mu.Lock()
+					if b.stretch.batch != nil {
+						stretches++
+					}
+					b.mu.Unlock()
+					if mark, s := b.Watermark(), b.State(); mark != at(n-1) || s.Handled != int64(n-1) || s.Running.IsZero() || s.Attempt != r.Attempt {
+						t.Errorf("in the handler of record %d: watermark %v, %+v", n, mark, s)
+					}
+					if n == middle && r.Attempt == 1 {
+						if err := s.at(b, ctx); err != nil {
+							return err
+						}
+					}
+					handled++
+					return nil
+				})})
+				records, memory := remembered(numbered(1, last))
+				b.Push(records, memory, false)
+				if pass(time.Minute); s.then != nil {
+					s.then(b)
+					pass(time.Minute)
+				}
+				if handled != s.handled || b.Watermark() != at(s.watermark) || stretches < middle-1 {
+					t.Errorf("%d handled, watermark %v; %d in a stretch", handled, b.Watermark(), stretches)
+				}
+				if s.stopped {
+					<-b.Done()
+				}
+				b.Drain()
+				b.Abandon()
+				b.Free()
+			})
+		})
+	}
+}
+
+// A lane settles the records that it was given, and no other one of the same answer.
+func TestLaneSettlesItsOwnRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := new(record.Memory)
+		memory.Expect(8)
+		for _, r := range numbered(1, 8) {
+			memory.AddKept(new(record.Record), r.Data).SequenceNumber = r.SequenceNumber
+		}
+		records := memory.Records()
+		b := newBench(0, func(_ context.Context, r *record.Record) error {
+			if number(r) == 5 && r.Attempt == 1 {
+				return errors.New("no")
+			}
+			return nil
+		})
+		b.Push(records[3:], memory, true)
+		<-b.Done()
+		for i, r := range records {
+			if mine, settled := i >= 3, r.SequenceNumber == ""; mine != settled {
+				t.Errorf("record %d: settled %v", i+1, settled)
+			}
+		}
+		b.Free()
+	})
+}
+
+// An aggregated record among plain ones is taken apart, though the plain ones before it were handed out as a stretch.
+func TestStretchEndsAtAnAggregatedRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		b := newBench(0, func(_ context.Context, r *record.Record) error {
+			got = append(got, string(r.Data))
+			return nil
+		})
+		w := &turnWorld{keyOracle: &keyOracle{keys: 1}, units: []unit{{1, 1}, {2, 2}, {3, 4}, {5, 5}}}
+		records, memory := remembered(w.read(0, len(w.units)))
+		b.Push(records, memory, true)
+		<-b.Done()
+		if !slices.Equal(got, []string{"1", "2", "3", "4", "5"}) {
+			t.Errorf("handled %q", got)
+		}
+		b.Free()
+	})
+}
+
+// What a stretch was lent may be dropped until its worker begins with it, though it be all of a batch.
+func TestStretchDroppedBeforeItBegins(t *testing.T) {
+	l := NewLane(t.Context(), LaneConfig{
+		Start: lease.TrimHorizon(), Gate: newSwitchGate(true), Give: func(int64) {}, Ended: func() {},
+		Handle: func(context.Context, []record.Record) error { t.Error("a dropped record is handled"); return nil },
+	})
+	records, memory := remembered(numbered(1, 5))
+	bytes := sizeOf(records)
+	l.Push(records, memory, false)
+	l.mu.Lock()
+	lent := l.take()
+	l.mu.Unlock()
+	if got := l.DropTail(bytes); got != bytes || lent == nil {
+		t.Fatalf("%d bytes freed of %d", got, bytes)
+	}
+	if again, rewind, err := l.Room(t.Context()); again != at(0) || !rewind || err != nil {
+		t.Fatalf("read again after %v (%v, %v)", again, rewind, err)
+	}
+	records, memory = remembered(numbered(1, 2))
+	l.Push(records, memory, false)
+	var contexts contexts
+	if next := l.pass(lent, &contexts); next == nil || number(&l.stretch.records[0]) != 1 {
+		t.Errorf("the next stretch is %+v", l.stretch.records)
+	}
+	if s := l.State(); s.Queued != 2 || s.Handled != 0 {
+		t.Errorf("%+v", s)
+	}
+}

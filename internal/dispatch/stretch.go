@@ -1,0 +1,231 @@
+package dispatch
+
+import (
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/leatstream/leat/internal/record"
+)
+
+// stretch is what makes a record cheap with order per shard and a handler per record: plain records that follow each other, lent to
+// the only worker, which hands them out one by one without the lane's lock, and without calls. Whoever takes the lock
+// meanwhile and wants to know brings the books up to date first: see catchUp. So nobody sees a difference.
+//
+// The first record that is not simply handled ends it, and becomes a turn like any: one that fails, or defers its ack. So does a closed
+// gate: then the next record waits there as a turn.
+type stretch struct {
+	batch   *batch // the first one of the queue; nil: nothing is lent
+	records []record.Record
+	turn    *turn
+	booked  int // of records: handled, and in the books
+	end     int // of records: the worker's; the others were called back
+
+	// at is which record the worker is at, all before it being handled, and since when: in nanoseconds after Lane.made,
+	// times indexRange. 0: the first one was not begun. The worker writes at before it reads limit, which it does not pass.
+	// Who calls records back writes limit before reading at. So they agree, without a lock.
+	at    atomic.Int64
+	limit atomic.Int64
+}
+
+const (
+	indexRange = 128
+	longest    = 64 // records of a stretch; below indexRange
+
+	// longTime ends a stretch: with slow handlers each record gives its bytes back.
+	longTime = time.Millisecond
+)
+
+// lend makes a turn of a stretch if there can be one. The caller holds the lock, here and below but in walk.
+func (l *Lane) lend() *turn {
+	if l.cfg.PerKey || l.cfg.Batch.Records > 1 || l.cfg.Batch.Wait > 0 {
+		return nil
+	}
+	if l.stopping || l.calls.oldest != nil || l.stretch.batch != nil || !l.cfg.Gate.Open(time.Now()) {
+		return nil
+	}
+	b := l.ahead()
+	if b == nil || b.inside != nil {
+		return nil
+	}
+	t := l.newTurn()
+	s := &l.stretch
+	s.batch, s.turn, s.booked = b, t, 0
+	s.records = b.records[b.next:min(len(b.records), b.next+longest)]
+	s.end = len(s.records)
+	s.at.Store(0)
+	s.limit.Store(int64(s.end))
+	return t
+}
+
+// lent is how many of the next records of a batch are lent.
+func (s *stretch) lent(b *batch) int {
+	if s.batch != b {
+		return 0
+	}
+	return s.end - s.booked
+}
+
+// recall leaves the worker nothing but the record that it is at. The caller holds the lock.
+func (s *stretch) recall() {
+	if s.batch == nil {
+		return
+	}
+	for begun := -1; begun != s.begun(); {
+		begun = s.begun()
+		s.limit.Store(int64(begun))
+		s.end = begun
+	}
+}
+
+// begun is how many records the worker has begun.
+func (s *stretch) begun() int {
+	at := s.at.Load()
+	if at == 0 {
+		return 0
+	}
+	return min(len(s.records), int(at%indexRange)+1)
+}
+
+// since is how long after Lane.made the worker began with the record that it is at, if it has begun any.
+func (s *stretch) since() (after time.Duration, ok bool) {
+	at := s.at.Load()
+	return time.Duration(at / indexRange), s.batch != nil && at != 0
+}
+
+// catchUp books what was handled of the stretch by now.
+func (l *Lane) catchUp() {
+	if s := &l.stretch; s.batch != nil {
+		l.book(int(s.at.Load() % indexRange))
+	}
+}
+
+// book notes that the first records of the stretch are handled.
+func (l *Lane) book(handled int) {
+	s := &l.stretch
+	n := handled - s.booked
+	if n <= 0 || l.inert {
+		return
+	}
+	b := s.batch
+	for i := range s.records[s.booked:handled] {
+		l.freed += s.records[s.booked+i].Size()
+	}
+	l.tracker.Pass(positionOf(&s.records[handled-1]))
+	from := b.skipped + b.next
+	b.next += n
+	b.looked = false
+	b.left -= n
+	s.booked = handled
+	l.handled += int64(n)
+	l.queued -= n
+	b.memory.Settle(from, from+n)
+}
+
+// step is how a walk ended.
+type step struct {
+	handled int          // records of the stretch
+	context *turnContext // of the next one's call, which is not simply handled; nil: it was not called
+	err     error        // what that call returned
+}
+
+// pass walks the stretch, and returns the next turn if there is one right away.
+func (l *Lane) pass(t *turn, contexts *contexts) (next *turn) {
+	end := l.walk(t, contexts)
+	l.mu.Lock()
+	give := l.giveBack(t, end)
+	if end.context == nil {
+		l.putDown()
+		l.turns.recycle(t)
+		next = l.take()
+	}
+	l.mu.Unlock()
+	l.carryOut(outcome{give: give})
+	if end.context != nil {
+		next = l.finish(t, end.context, end.err)
+	}
+	return next
+}
+
+// giveBack ends the stretch, and returns the bytes to give back. The record whose call was not simply handled becomes the turn's.
+func (l *Lane) giveBack(t *turn, end step) (give int64) {
+	s := &l.stretch
+	l.book(end.handled)
+	b := s.batch
+	s.batch, s.records, s.turn = nil, nil, nil
+	if l.inert {
+		return 0
+	}
+	if b.left == 0 || l.freed >= giveAtLeast {
+		give, l.freed = l.freed, 0
+	}
+	if b.left == 0 && len(l.queue) > 0 && l.queue[0] == b { // all of it may have been dropped
+		l.dropFirst()
+	}
+	if end.context != nil {
+		c := l.enter(b)
+		c.turn = t
+		t.calls = append(t.calls, c)
+		t.count(+1)
+		t.running.Store(s.at.Load() / indexRange)
+		l.frontier = c.handle + 1
+	}
+	return give
+}
+
+// walk hands out what was lent.
+func (l *Lane) walk(t *turn, contexts *contexts) (end step) {
+	s := &l.stretch
+	calling := false
+	defer func() { // as in call
+		if !calling {
+			return
+		}
+		if p := recover(); p != nil {
+			end.err = &PanicError{Value: p, Stack: debug.Stack()}
+			return
+		}
+		end.context.end()
+		l.mu.Lock()
+		give := l.giveBack(t, end)
+		l.mu.Unlock()
+		l.carryOut(outcome{give: give})
+		l.halt(t, ErrHandlerExited)
+	}()
+	var began, bytes int64
+	t.given = append(t.given[:0], record.Record{})
+	for i := range s.records {
+		now := time.Now()
+		at := max(1, int64(now.Sub(l.made)))
+		if began == 0 {
+			began = at
+		} else if at-began > int64(longTime) || bytes >= giveAtLeast {
+			return end
+		}
+		if !l.cfg.Gate.Open(now) {
+			return end
+		}
+		// Only now is the record the worker's: before, it may be dropped at any time, and its memory used again.
+		if s.at.Store(at*indexRange + int64(i)); int64(i) >= s.limit.Load() {
+			return end
+		}
+		r := &s.records[i]
+		if r.Aggregated {
+			return end
+		}
+		bytes += r.Size()
+		t.given[0] = *r
+		t.given[0].Attempt = 1
+		end.context = contexts.take(l, t, len(s.records)-i)
+		calling = true
+		end.err = l.cfg.Handle(end.context, t.given)
+		calling = false
+		if end.err != nil || !end.context.over() {
+			return end
+		}
+		end.context.end()
+		end.context = nil
+		end.handled++
+	}
+	return end
+}
