@@ -90,9 +90,9 @@ func New(cfg Config) (*Consumer, error) {
 //
 // It returns an error if the stream or the store cannot be had at the start, if a handler asked for
 // Stop, or if nothing more can be done: see the errors of this package. What passes by itself is tried
-// again, and told to Events and Logger.
+// again (at the start, for a minute), and told to Events and Logger.
 func (c *Consumer) Run(ctx context.Context) error {
-	api, stream, err := c.open(ctx)
+	api, stream, err := c.begin(ctx)
 	if ctx.Err() != nil {
 		return nil // stopped before it began
 	}
@@ -147,24 +147,6 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return fmt.Errorf("leat: group %s, stream %s: %w", c.cfg.Group, stream.Name, err)
 	}
 	return nil
-}
-
-// open does what can fail at the start: it finds the stream and opens the store.
-func (c *Consumer) open(ctx context.Context) (fetch.API, fetch.StreamInfo, error) {
-	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint, c.cfg.Format, func(reason string) {
-		c.cfg.Logger.Info("leat: records are read as JSON", "stream", c.cfg.Stream, "reason", reason)
-	})
-	if err != nil {
-		return nil, fetch.StreamInfo{}, err
-	}
-	stream, err := describe(ctx, api, c.cfg.Stream)
-	if err != nil {
-		return nil, stream, err
-	}
-	if _, err := c.cfg.Store.Open(ctx, true); err != nil {
-		return nil, stream, fmt.Errorf("opening the lease store: %w", err)
-	}
-	return api, stream, nil
 }
 
 // worker is the name of this worker: the host's if the configuration has none.
