@@ -9,9 +9,9 @@ import (
 // The healing phase: faults cease, and things must come right in time.
 const (
 	stopProducing = 20 * time.Second  // after the faults
-	quietFrom     = 90 * time.Second  // from here on nothing is left to do
-	stopAll       = 130 * time.Second // everybody is asked to stop
-	healingSpan   = 140 * time.Second
+	quietFrom     = 105 * time.Second // from here on nothing is left to do: who was stopping may join after 30 s, and what it gets then rests
+	stopAll       = 145 * time.Second // everybody is asked to stop
+	healingSpan   = 155 * time.Second
 
 	// maxIdle is how long a ready shard may be without a live owner: a silent worker's patience, a look and a
 	// few calls (L1 of the reference).

@@ -11,7 +11,7 @@ import (
 // enough to read, and what is printed leads to them again.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	for _, bug := range []Bug{UnfencedCheckpoint, StuckReader, NoSelfFence, OldToken, NoDrainTimeout}[:shrunkBugs] {
+	for _, bug := range []Bug{UnfencedCheckpoint, StuckReader, NoSelfFence, OldToken}[:shrunkBugs] {
 		t.Run(fmt.Sprintf("%s %s", bugs[bug].breaks, bug), func(t *testing.T) {
 			t.Parallel()
 			opt, v := failing(t, bug)
