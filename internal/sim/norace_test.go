@@ -8,6 +8,6 @@ const (
 	raced        = false
 	defaultSeeds = 200
 	defaultHours = 10
-	shrunkBugs = 4
+	shrunkBugs   = 4
 	replaySpan   = 2 * time.Minute
 )
