@@ -382,3 +382,40 @@ func TestCheckpointAfterOutage(t *testing.T) {
 		t.Errorf("the checkpoint is %v half a second after the store is back", at)
 	}
 }
+
+// The last ack can come before the reader has told the end and its children. They count all the same, though no listing
+// shows them yet.
+func TestLastAckBeforeTheEnd(t *testing.T) {
+	g := newGroup(t, shards(1)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	child := lease.Shard{ID: "shard-1", Parents: []string{"shard-0"}}
+	token := a.open["shard-0"].Token
+	g.step(a, lease.Acked{Shard: "shard-0", Token: token, Position: lease.ShardEnd()})
+	g.step(a, lease.Ended{Shard: "shard-0", Token: token, Children: []lease.Shard{child}})
+	g.pass(5 * time.Second)
+	if at := g.lease("shard-0").Checkpoint; !at.IsShardEnd() || len(a.open) != 1 {
+		t.Errorf("the checkpoint is %v, open %v; want the shard finished, and its child read", at, a.open)
+	}
+}
+
+// A shard was handled to its end, and it and its children pass their retention before anybody has learned who these are: it
+// is finished all the same, once the listing can be trusted. (Simulator, seed 402012.)
+func TestChildrenNeverKnown(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	g.shards = []lease.Shard{{ID: "shard-1"}, {ID: "shard-9", Parents: []string{"shard-5"}}}
+	token := a.open["shard-0"].Token
+	g.step(a, lease.Acked{Shard: "shard-0", Token: token, Position: lease.ShardEnd()})
+	g.pass(20 * time.Second)
+	if at := g.lease("shard-0").Checkpoint; at.IsShardEnd() {
+		t.Fatal("finished on a listing from before the shard was a minute old")
+	}
+	g.pass(5 * time.Minute)
+	for _, item := range g.leases() {
+		if item.Key.Shard == "shard-0" && !item.Lease.Checkpoint.IsShardEnd() {
+			t.Errorf("still open: %+v", item.Lease)
+		}
+	}
+}

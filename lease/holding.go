@@ -116,8 +116,11 @@ func (m *Member) onEnded(e Ended) {
 
 func (m *Member) end(h *holding, children []Shard) {
 	m.heldDue = m.now
+	if len(h.children) == 0 {
+		h.children = children // the last ack may come before the reader's word
+	}
 	if !h.ended {
-		h.ended, h.endedAt, h.children = true, m.steps, children
+		h.ended, h.endedAt = true, m.steps
 		m.listPause, m.listNext = 0, min(m.listNext, m.now.Add(firstListPause))
 	}
 }
@@ -199,7 +202,7 @@ func (m *Member) judgeMissing(h *holding) {
 }
 
 // childrenMade makes sure that every child of an ended shard has its lease. If the end of the shard did
-// not tell its children, a listing does; a closed shard has some, unless it is past its retention.
+// not tell its children, a listing does; a closed shard has some, unless it is past its retention, and they too.
 func (m *Member) childrenMade(h *holding) bool {
 	if len(h.children) == 0 {
 		if m.listed == nil || m.listBegun < h.endedAt {
@@ -207,7 +210,7 @@ func (m *Member) childrenMade(h *holding) bool {
 			return false
 		}
 		h.children = childrenOf(h.shard(), m.listed)
-		if len(h.children) == 0 && !h.trimmed {
+		if len(h.children) == 0 && !h.trimmed && m.stillListed(m.view[h.shard()]) {
 			m.wantAll = true
 			h.endedAt = m.steps // the listing was a stale one: wait for the next
 			return false
