@@ -88,13 +88,15 @@ func (h *healing) watch() {
 	w.after(time.Second, "watch", h.watch)
 }
 
-// waits says whether the shard's lease, or that of a parent, was deleted by hand and has to be made again first.
+// waits says whether the shard's lease, or that of a parent, was deleted by hand and has to be made again first; and the
+// parent has to be finished again, which takes a newcomer a minute if the stream lists it no longer.
 func (h *healing) waits(sh *shard) bool {
-	missing := sh.byHand.missing
+	waits := sh.byHand.missing
 	for _, p := range sh.parents {
-		missing = missing || p.byHand.missing
+		item, found := h.w.store.lease(p.id)
+		waits = waits || p.byHand.missing || p.byHand.era > 0 && found && !item.Lease.Checkpoint.IsShardEnd()
 	}
-	return missing && h.w.now < h.w.opt.Span+h.slack
+	return waits && h.w.now < h.w.opt.Span+h.slack
 }
 
 // ready says whether the shard is one that somebody should own now.

@@ -93,7 +93,10 @@ func (t *tool) wait() {
 			return
 		}
 	}
-	t.write(lease.PutHold(item, lease.Hold{}), func(bool) { t.announce(func() {}) })
+	t.write(lease.PutHold(item, lease.Hold{}), func(bool) {
+		t.shard.untold = t.w.now
+		t.announce(func() { t.shard.untold = 0 })
+	})
 }
 
 // place is somewhere in the shard, mostly near its checkpoint; at times where the group began.
@@ -153,8 +156,11 @@ func (w *world) remembersOldHolds(sh *shard) bool {
 }
 
 // onHold says whether a lease may be without an owner, since an operator wants it so. A tool that crashed before it
-// announced its hold is found out within a minute.
+// announced its hold, or the end of it, is found out within a minute.
 func (w *world) onHold(sh *shard) bool {
 	item, found := w.store.lease(sh.id)
+	if sh.untold > 0 && w.now < sh.untold+w.cfg.Relist+2*time.Second {
+		return true
+	}
 	return found && item.Lease.Hold.ID != "" && w.now < max(sh.heldAt, w.opt.Span)+w.cfg.Relist+item.Lease.Hold.For+2*time.Second
 }

@@ -52,6 +52,7 @@ type shard struct {
 	horizon     int           // the first record that is not past its retention
 	sought      int64         // counter at an operator's last seek
 	heldAt      time.Duration // an operator's hold was put on its lease
+	untold      time.Duration // when a tool took its hold off, if it has not told the workers
 	byHand      byHand        // what was done to its lease
 	takes       []take        // that the store has applied
 	lastToken   int64         // of the newest epoch that handed out
