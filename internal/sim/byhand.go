@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/leatstream/leat/lease"
@@ -91,6 +92,20 @@ func (w *world) deleteLease(sh *shard, all bool) {
 	w.store.drop(sh.id)
 	w.note(sh.id, "", "its lease is deleted by hand")
 	w.forget(sh, all)
+	w.forgetParents(sh)
+}
+
+// forgetParents goes on with the finished parents whose leases were tidied up before: only their children's said that they
+// were finished. When none of these is left, an audit makes the parent's again, and all of it comes once more, in order.
+func (w *world) forgetParents(sh *shard) {
+	for _, p := range sh.parents {
+		_, found := w.store.lease(p.id)
+		if found || p.byHand.missing || slices.ContainsFunc(p.children, func(c *shard) bool { return !c.byHand.missing }) {
+			continue
+		}
+		w.forget(p, false)
+		w.forgetParents(p)
+	}
 }
 
 // forget resets what the checks know of a lease that is gone, and may be made again.

@@ -200,6 +200,7 @@ func (c *checks) deleted(sender string, sh *shard, old lease.Item) {
 			// Whoever removed it remembers the child's lease. Without both an audit finds a shard without a reader, and
 			// makes its lease again, as if it had been deleted by hand, too.
 			c.w.forget(sh, false)
+			c.w.forgetParents(sh)
 			return
 		}
 	}

@@ -38,8 +38,6 @@ func (h *healing) begin() {
 			continue
 		} else if p == nil {
 			w.after(w.between(0, time.Second), "boot", host.boot)
-		} else if p.pausedUntil > w.now {
-			p.pausedUntil = w.now
 		}
 	}
 	h.watch()

@@ -119,7 +119,7 @@ func (h *host) pause(rng *rand.Rand) {
 	case 2:
 		length = between(rng, 0, 10*h.w.cfg.Failover)
 	}
-	h.process.pausedUntil = h.w.now + length
+	h.process.pausedUntil = min(h.w.now+length, max(h.w.now, h.w.opt.Span)) // pauses cease with the faults
 	h.w.note("", h.process.id, "pauses for %v", length)
 }
 
