@@ -141,7 +141,7 @@ func newWorld(opt Options) *world {
 	w.plantItems()
 	w.faults.schedule()
 	if f := &w.faults; f.on[expiry] || f.on[retention] || f.on[leasesDeleted] || f.on[allDeleted] || f.on[restored] {
-		w.heal.slack = 5 * w.cfg.Relist
+		w.heal.slack = 8 * w.cfg.Relist // each generation that passed its retention unread takes a minute
 	}
 	w.at(opt.Span, "heal", w.heal.begin)
 	return w
