@@ -48,7 +48,21 @@ func (w *world) watchGrants(p *process) {
 	}
 }
 
+// disputed says whether nobody has a lease whose shard passed its retention: a newcomer leaves it alone until it has had a
+// minute to trust the listing, while the others' plans give it to him; and nobody balances before all is owned.
+func (w *world) disputed() bool {
+	for _, sh := range w.stream.shards {
+		if item, found := w.store.lease(sh.id); found && sh.trimmed && !w.runs(item.Lease.Owner) && !item.Lease.Checkpoint.IsShardEnd() {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *world) watchWants() {
+	if w.disputed() {
+		w.restless = w.now
+	}
 	seen := map[want]time.Duration{}
 	for _, h := range w.store.members {
 		item, found := w.store.get(h.key)
