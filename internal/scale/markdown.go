@@ -8,7 +8,7 @@ import (
 
 // Sizes are the rows of docs/scale.md.
 func Sizes() []Size {
-	return []Size{{1, 2}, {10, 2}, {10, 5}, {100, 5}, {100, 20}, {1000, 20}, {1000, 100}, {10_000, 100}, {10_000, 500}}
+	return []Size{{1, 2}, {10, 2}, {10, 5}, {100, 5}, {100, 20}, {100, 500}, {1000, 20}, {1000, 100}, {10_000, 100}, {10_000, 500}}
 }
 
 // Markdown is the tables of docs/scale.md.
