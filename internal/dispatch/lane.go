@@ -109,12 +109,15 @@ type Lane struct {
 	telling sync.Mutex // one Notice at a time; taken before mu
 
 	mu       sync.Mutex
-	room     chan struct{}  // closed when there may be room
-	queue    []*batch       // all but the first have records that were not looked at
-	unseen   int64          // bytes of these, as Batch counts them, if it waits
-	filling  *time.Timer    // looks again when a batch has waited for long enough; nil if nothing does
-	calls    calls          // the records that were, above the watermark
-	stretch  stretch        // what a worker hands out without the lock
+	room     chan struct{} // closed when there may be room
+	queue    []*batch      // all but the first have records that were not looked at
+	unseen   int64         // bytes of these, as Batch counts them, if it waits
+	filling  *time.Timer   // looks again when a batch has waited for long enough; nil if nothing does
+	calls    calls         // the records that were, above the watermark
+	stretch  stretch       // what a worker hands out without the lock
+	pace     pace          // of the handler, with order per key
+	watcher  *time.Timer   // looks whether it has become slow, if watching
+	watching bool
 	turns    turns          // what may be handed out again
 	out      int            // turns that are handed out: running, or waiting for a deferred ack
 	frontier Handle         // just above the newest record that was ever handed out
@@ -227,7 +230,7 @@ func (l *Lane) Push(records []record.Record, memory *record.Memory, end bool) {
 		l.queued += len(records)
 	}
 	l.ended = l.ended || end
-	l.wake()
+	l.share()
 	l.mu.Unlock()
 }
 
@@ -280,6 +283,9 @@ func (l *Lane) Free() {
 	l.queue, l.queued, l.freed, l.unseen = nil, 0, 0, 0
 	if l.filling != nil {
 		l.filling.Stop()
+	}
+	if l.watcher != nil {
+		l.watcher.Stop()
 	}
 	l.trouble.stop()
 	l.mu.Unlock()

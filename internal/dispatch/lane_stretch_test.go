@@ -15,6 +15,11 @@ import (
 
 // What happens in the middle of a stretch is what would happen between any two records.
 func TestStretchInTheMiddle(t *testing.T) {
+	t.Run("PerShard", func(t *testing.T) { testStretchInTheMiddle(t, LaneConfig{}) })
+	t.Run("PerKey", func(t *testing.T) { testStretchInTheMiddle(t, LaneConfig{PerKey: true, AtOnce: 4, MaxInFlight: 100}) })
+}
+
+func testStretchInTheMiddle(t *testing.T, cfg LaneConfig) {
 	const last, middle = 10, 4
 	type story struct {
 		at        func(b *bench, ctx context.Context) error // in the handler of the middle one, the first time
@@ -56,16 +61,17 @@ func TestStretchInTheMiddle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var b *bench
 				handled, stretches := 0, 0
-				b = benchOf(LaneConfig{Handle: oneByOne(func(ctx context.Context, r *record.Record) error {
+				cfg := cfg
+				cfg.Handle = oneByOne(func(ctx context.Context, r *record.Record) error {
 					n := number(r)
 					if n != handled+1 {
 						t.Errorf("record %d after %d", n, handled)
 					}
-					b.mu.Lock()
+					b.Lane.mu.Lock()
 					if b.stretch.batch != nil {
 						stretches++
 					}
-					b.mu.Unlock()
+					b.Lane.mu.Unlock()
 					if mark, s := b.Watermark(), b.State(); mark != at(n-1) || s.Handled != int64(n-1) || s.Running.IsZero() || s.Attempt != r.Attempt {
 						t.Errorf("in the handler of record %d: watermark %v, %+v", n, mark, s)
 					}
@@ -76,7 +82,8 @@ func TestStretchInTheMiddle(t *testing.T) {
 					}
 					handled++
 					return nil
-				})})
+				})
+				b = benchOf(cfg)
 				records, memory := remembered(numbered(1, last))
 				b.Push(records, memory, false)
 				if pass(time.Minute); s.then != nil {
@@ -168,5 +175,20 @@ func TestStretchDroppedBeforeItBegins(t *testing.T) {
 	}
 	if s := l.State(); s.Queued != 2 || s.Handled != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// What was called back once stays so, though the worker looks at it before it sees that it is not its own any more, and
+// the next one who calls back sees it there.
+func TestStretchRecalledTwice(t *testing.T) {
+	var s stretch
+	s.batch, s.records, s.end = new(batch), make([]record.Record, 10), 10
+	s.limit.Store(10)
+	s.at.Store(1*indexRange + 3)
+	s.recall()
+	s.at.Store(2*indexRange + 4)
+	s.recall()
+	if limit := s.limit.Load(); limit != 4 || s.end != 4 {
+		t.Errorf("the worker, which was left 4 records, has %d (%d)", limit, s.end)
 	}
 }

@@ -21,10 +21,17 @@ type outcome struct {
 // finish notes what came of a call of the handler, and returns the next turn for this worker if there is one right
 // away.
 func (l *Lane) finish(t *turn, ctx *turnContext, err error) (next *turn) {
+	var took time.Duration
+	if l.cfg.PerKey {
+		took = time.Since(l.made) - time.Duration(t.running.Load())
+	}
 	l.mu.Lock()
 	err, waits := ctx.result(err)
 	var after outcome
-	if !waits {
+	if waits {
+		l.pace.slow()
+	} else {
+		l.pace.note(took, len(t.calls))
 		after = l.settle(t, err)
 	}
 	if after.stop == nil {

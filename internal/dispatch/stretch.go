@@ -8,18 +8,23 @@ import (
 	"github.com/leatstream/leat/internal/record"
 )
 
-// stretch is what makes a record cheap with order per shard and a handler per record: plain records that follow each other, lent to
-// the only worker, which hands them out one by one without the lane's lock, and without calls. Whoever takes the lock
+// stretch is what makes a record cheap with a handler per record: plain records that follow each other, lent to
+// a worker, which hands them out one by one without the lane's lock, and without calls. Whoever takes the lock
 // meanwhile and wants to know brings the books up to date first: see catchUp. So nobody sees a difference.
 //
 // The first record that is not simply handled ends it, and becomes a turn like any: one that fails, or defers its ack. So does a closed
 // gate: then the next record waits there as a turn.
+//
+// With order per key it is the same, while the handler is so quick that one worker is enough: see pace. The others wait meanwhile,
+// so nobody has to know which keys are busy. If a record takes long after all it becomes a turn under its handler's feet, and the
+// others go on with what lies behind it: see interrupt.
 type stretch struct {
 	batch   *batch // the first one of the queue; nil: nothing is lent
 	records []record.Record
 	turn    *turn
 	booked  int // of records: handled, and in the books
 	end     int // of records: the worker's; the others were called back
+	turned  int // of records: interrupt made the last one of these a turn
 
 	// at is which record the worker is at, all before it being handled, and since when: in nanoseconds after Lane.made,
 	// times indexRange. 0: the first one was not begun. The worker writes at before it reads limit, which it does not pass.
@@ -36,9 +41,9 @@ const (
 	longTime = time.Millisecond
 )
 
-// lend makes a turn of a stretch if there can be one. The caller holds the lock, here and below but in walk.
+// lend makes a turn of a stretch if there can be one. The caller holds the lock, here and below but in pass and walk.
 func (l *Lane) lend() *turn {
-	if l.cfg.PerKey || l.cfg.Batch.Records > 1 || l.cfg.Batch.Wait > 0 {
+	if !l.singly() || l.cfg.PerKey && !l.pace.quick() {
 		return nil
 	}
 	if l.stopping || l.calls.oldest != nil || l.stretch.batch != nil || !l.cfg.Gate.Open(time.Now()) {
@@ -58,6 +63,9 @@ func (l *Lane) lend() *turn {
 	return t
 }
 
+// singly says whether the handler gets one record at a time.
+func (l *Lane) singly() bool { return l.cfg.Batch.Records == 1 && l.cfg.Batch.Wait == 0 }
+
 // lent is how many of the next records of a batch are lent.
 func (s *stretch) lent(b *batch) int {
 	if s.batch != b {
@@ -66,16 +74,17 @@ func (s *stretch) lent(b *batch) int {
 	return s.end - s.booked
 }
 
-// recall leaves the worker nothing but the record that it is at. The caller holds the lock.
+// recall leaves the worker nothing but the record that it is at, and never again more than it was left once. The caller holds the lock.
 func (s *stretch) recall() {
 	if s.batch == nil {
 		return
 	}
-	for begun := -1; begun != s.begun(); {
-		begun = s.begun()
-		s.limit.Store(int64(begun))
-		s.end = begun
+	left := -1
+	for left != min(s.begun(), s.end) {
+		left = min(s.begun(), s.end)
+		s.limit.Store(int64(left))
 	}
+	s.end = left
 }
 
 // begun is how many records the worker has begun.
@@ -127,32 +136,48 @@ type step struct {
 	handled int          // records of the stretch
 	context *turnContext // of the next one's call, which is not simply handled; nil: it was not called
 	err     error        // what that call returned
+	began   int64        // when the first one was begun, in nanoseconds after Lane.made; 0: it was not
 }
 
 // pass walks the stretch, and returns the next turn if there is one right away.
 func (l *Lane) pass(t *turn, contexts *contexts) (next *turn) {
 	end := l.walk(t, contexts)
+	var took time.Duration
+	if l.cfg.PerKey && end.began != 0 {
+		took = time.Since(l.made) - time.Duration(end.began)
+	}
 	l.mu.Lock()
-	give := l.giveBack(t, end)
-	if end.context == nil {
+	l.pace.note(took, end.handled)
+	var after outcome
+	switch interrupted := l.stretch.turn != t; {
+	case end.context != nil:
+		after.give = l.giveBack(t, end)
+		l.mu.Unlock()
+		l.carryOut(after)
+		return l.finish(t, end.context, end.err)
+	case !interrupted:
+		after.give = l.giveBack(t, end)
 		l.putDown()
 		l.turns.recycle(t)
 		next = l.take()
+	case end.handled == l.stretch.turned:
+		after = l.settle(t, nil)
+		next = l.take()
+	default: // it was about to begin with the record that is a turn now
+		next = t
 	}
 	l.mu.Unlock()
-	l.carryOut(outcome{give: give})
-	if end.context != nil {
-		next = l.finish(t, end.context, end.err)
-	}
+	l.carryOut(after)
 	return next
 }
 
 // giveBack ends the stretch, and returns the bytes to give back. The record whose call was not simply handled becomes the turn's.
 func (l *Lane) giveBack(t *turn, end step) (give int64) {
-	s := &l.stretch
+	if l.stretch.turn != t {
+		return 0 // interrupt has done so
+	}
 	l.book(end.handled)
-	b := s.batch
-	s.batch, s.records, s.turn = nil, nil, nil
+	b := l.stretch.close()
 	if l.inert {
 		return 0
 	}
@@ -163,14 +188,37 @@ func (l *Lane) giveBack(t *turn, end step) (give int64) {
 		l.dropFirst()
 	}
 	if end.context != nil {
-		c := l.enter(b)
-		c.turn = t
-		t.calls = append(t.calls, c)
-		t.count(+1)
-		t.running.Store(s.at.Load() / indexRange)
-		l.frontier = c.handle + 1
+		l.become(t, b)
 	}
 	return give
+}
+
+// close ends the stretch, and returns its batch.
+func (s *stretch) close() *batch {
+	b := s.batch
+	s.batch, s.records, s.turn = nil, nil, nil
+	return b
+}
+
+// become makes the next record of b, which a worker has, its turn.
+func (l *Lane) become(t *turn, b *batch) {
+	c := l.enter(b)
+	c.turn = t
+	t.calls = append(t.calls, c)
+	t.count(+1)
+	t.running.Store(l.stretch.at.Load() / indexRange)
+	l.frontier = c.handle + 1
+}
+
+// interrupt ends the stretch while its worker is at a record, which becomes a turn: the others are for other workers.
+func (l *Lane) interrupt() {
+	s := &l.stretch
+	s.recall()
+	if s.turned = s.end; s.turned > 0 {
+		l.book(s.turned - 1)
+		t := s.turn
+		l.become(t, s.close())
+	}
 }
 
 // walk hands out what was lent.
@@ -192,14 +240,15 @@ func (l *Lane) walk(t *turn, contexts *contexts) (end step) {
 		l.carryOut(outcome{give: give})
 		l.halt(t, ErrHandlerExited)
 	}()
-	var began, bytes int64
+	var bytes int64
+	records := s.records // the field is the lock's: see interrupt
 	t.given = append(t.given[:0], record.Record{})
-	for i := range s.records {
+	for i := range records {
 		now := time.Now()
 		at := max(1, int64(now.Sub(l.made)))
-		if began == 0 {
-			began = at
-		} else if at-began > int64(longTime) || bytes >= giveAtLeast {
+		if end.began == 0 {
+			end.began = at
+		} else if at-end.began > int64(longTime) || bytes >= giveAtLeast {
 			return end
 		}
 		if !l.cfg.Gate.Open(now) {
@@ -209,14 +258,14 @@ func (l *Lane) walk(t *turn, contexts *contexts) (end step) {
 		if s.at.Store(at*indexRange + int64(i)); int64(i) >= s.limit.Load() {
 			return end
 		}
-		r := &s.records[i]
+		r := &records[i]
 		if r.Aggregated {
 			return end
 		}
 		bytes += r.Size()
 		t.given[0] = *r
 		t.given[0].Attempt = 1
-		end.context = contexts.take(l, t, len(s.records)-i)
+		end.context = contexts.take(l, t, len(records)-i)
 		calling = true
 		end.err = l.cfg.Handle(end.context, t.given)
 		calling = false

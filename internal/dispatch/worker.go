@@ -75,20 +75,24 @@ func (l *Lane) take() *turn {
 	}
 	t := l.turns.pop()
 	if t == nil {
-		if t = l.lend(); t != nil {
-			l.out++
-			return t
+		if l.alone() {
+			l.watch()
+			return nil
 		}
-		t = l.gather()
+		if t = l.lend(); t == nil {
+			t = l.gather()
+		}
 	}
 	if t == nil {
 		return nil
 	}
 	l.out++
-	t.count(+1)
-	l.frontier = max(l.frontier, t.calls[len(t.calls)-1].handle+1)
+	if t != l.stretch.turn {
+		t.count(+1)
+		l.frontier = max(l.frontier, t.calls[len(t.calls)-1].handle+1)
+	}
 	if l.more() {
-		l.wake()
+		l.share()
 	}
 	return t
 }

@@ -1,0 +1,138 @@
+package dispatch
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leatstream/leat/internal/record"
+)
+
+// A mean of the last calls: long ones count as patience, so that a single one is soon forgotten.
+func TestPace(t *testing.T) {
+	var p pace
+	if !p.quick() {
+		t.Error("slow before anything is known")
+	}
+	p.note(time.Hour, 1)
+	if p.quick() || p.mean != patience/paceOf {
+		t.Errorf("after an hour's call: %v", p.mean)
+	}
+	calls := 0
+	for p.slow(); !p.quick(); calls++ {
+		p.note(time.Microsecond, 1)
+	}
+	if calls < paceOf || calls > 8*paceOf {
+		t.Errorf("quick again after %d calls", calls)
+	}
+	if p.note(64*enough, 64); p.quick() {
+		t.Errorf("quick with %v a call", p.mean)
+	}
+	if p.note(64*enough/2, 64); !p.quick() {
+		t.Errorf("slow with %v a call", p.mean)
+	}
+	before := p
+	if p.note(0, 0); p != before {
+		t.Error("no call counts")
+	}
+}
+
+// With order per key a quick handler gets its records as a stretch. When one takes long after all, those of other keys go on
+// within patience, twice; those of its own wait.
+func TestQuickHandlerBecomesSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const total, keys, slow = 60, 6, 10
+		release := make(chan struct{})
+		stretches := 0
+		var b *bench
+		b = newKeyBench(4, 1000, func(_ context.Context, r *record.Record) error {
+			b.Lane.mu.Lock()
+			if b.stretch.batch != nil {
+				stretches++
+			}
+			b.Lane.mu.Unlock()
+			if number(r) == slow {
+				<-release
+			}
+			return nil
+		})
+		records, memory := remembered(keyed(1, total, keys))
+		b.Push(records, memory, false)
+		synctest.Wait()
+		if s := b.State(); s.Handled != slow-1 || stretches != slow {
+			t.Fatalf("%+v, %d in a stretch", s, stretches)
+		}
+		pass(2 * patience)
+		waiting := 0
+		for n := slow; n <= total; n += keys {
+			waiting++
+		}
+		if s := b.State(); s.Handled != int64(total-waiting) || b.Watermark() != at(slow-1) || s.Above != total-waiting-(slow-1) {
+			t.Errorf("while record %d is handled: %+v, watermark %v", slow, s, b.Watermark())
+		}
+		close(release)
+		synctest.Wait()
+		if s := b.State(); s.Handled != total || b.Watermark() != at(total) {
+			t.Errorf("in the end: %+v, watermark %v", s, b.Watermark())
+		}
+		b.Drain()
+		<-b.Done()
+		b.Free()
+	})
+}
+
+// An interrupt may come at any moment of the worker's walk: nothing is lost, repeated or out of order in its key.
+func TestInterruptAtAnyMoment(t *testing.T) {
+	const total, batch, keys = 20_000, 100, 7
+	o := &keyOracle{keys: keys, running: map[int]bool{}, done: map[int]bool{}}
+	b := newKeyBench(3, 1000, func(_ context.Context, r *record.Record) error {
+		n := number(r)
+		o.begin(n)
+		if n%3 == 0 {
+			runtime.Gosched()
+		}
+		o.end(n, true)
+		return nil
+	})
+	interrupts := 0
+	interrupt := func() {
+		b.Lane.mu.Lock()
+		defer b.Lane.mu.Unlock()
+		if b.pace = (pace{}); b.stretch.batch == nil { // quick again, however busy the machine is
+			return
+		}
+		if b.interrupt(); b.stretch.batch == nil {
+			interrupts++
+		}
+		b.wake()
+	}
+	go func() {
+		for n := 0; n < total; n += batch {
+			if _, _, err := b.Room(t.Context()); err != nil {
+				t.Error(err)
+				return
+			}
+			records, memory := remembered(keyed(n+1, n+batch, keys))
+			b.Push(records, memory, n+batch == total)
+		}
+	}()
+	for {
+		select {
+		case <-b.Done():
+			for _, fault := range o.faults {
+				t.Error(fault)
+			}
+			if s := b.State(); s.Handled != total || o.prefix() != total || interrupts == 0 {
+				t.Errorf("%+v after %d interrupts", s, interrupts)
+			}
+			t.Logf("%d interrupts", interrupts)
+			b.Free()
+			return
+		default:
+			interrupt()
+			runtime.Gosched()
+		}
+	}
+}
