@@ -84,9 +84,12 @@ func (c contender) measure(counter *counter, work func(context.Context) error) (
 	if err != nil {
 		return f, err
 	}
-	for periods := 0; periods < mostPeriods && counter.records.Load() == records; periods++ { // one, but on a machine that is very busy
+	for range mostPeriods {
 		if err := wait(done, c.Period); err != nil {
 			return f, err
+		}
+		if counter.records.Load() != records { // after one period, but on a machine that is very busy
+			break
 		}
 	}
 	f.Records, f.Allocations, f.Wall = counter.records.Load()-records, allocated()-allocations, time.Since(began)
