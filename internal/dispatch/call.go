@@ -18,6 +18,7 @@ type call struct {
 	attempt  int   // how often it was handed out
 	failures int   // how often it failed, alone or as one of many
 	noticed  bool  // people hear of it, until it is handled
+	late     bool  // nobody waits for it any more: see look
 	turn     *turn // in which it is, or was last, handed out; nil before the first time
 
 	older, newer  *call // in the shard

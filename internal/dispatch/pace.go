@@ -27,16 +27,16 @@ func (p *pace) note(took time.Duration, calls int) {
 // quick says whether one worker is enough.
 func (p *pace) quick() bool { return p.mean < enough }
 
-// slow forgets that the handler was quick.
+// slow notes that the handler is not to be waited for.
 func (p *pace) slow() { p.mean = patience }
 
-// alone says whether those who are out are to finish first: with order per key and a quick handler, and nothing else
-// between here and a stretch. The caller holds the lock, here and below but in look.
+// alone says whether whoever is out is to go on alone, since the handler is quick. The caller holds the lock, here and
+// below but in look.
 func (l *Lane) alone() bool {
-	if !l.cfg.PerKey || !l.singly() || !l.pace.quick() || l.stopping || l.out == 0 {
+	if !l.cfg.PerKey || !l.singly() || !l.pace.quick() || l.out == 0 {
 		return false
 	}
-	return l.stretch.batch != nil || l.tracker.Unacked() == l.out
+	return l.calls.oldest == nil || !l.calls.oldest.late
 }
 
 // share gets another worker, unless those who are out are enough.
@@ -61,7 +61,7 @@ func (l *Lane) watch() {
 	l.watching = true
 }
 
-// look finds out whether a handler has become slow.
+// look finds out whether a handler takes long: then the others are not to wait for it.
 func (l *Lane) look() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,17 +70,19 @@ func (l *Lane) look() {
 	if l.halted || l.inert || !l.alone() {
 		return
 	}
-	running, ok := l.stretch.since()
-	if head := l.calls.oldest; head != nil {
-		running, ok = time.Duration(head.turn.running.Load()), true
+	since, ok := l.stretch.since()
+	if head := l.calls.oldest; head != nil && head.turn != nil {
+		since, ok = time.Duration(head.turn.running.Load()), true
 	}
-	if !ok || time.Since(l.made)-running < patience {
+	if !ok || time.Since(l.made)-since < patience {
 		l.watch()
 		return
 	}
-	l.pace.slow()
 	if l.stretch.batch != nil {
 		l.interrupt()
+	}
+	if l.calls.oldest != nil {
+		l.calls.oldest.late = true
 	}
 	l.wake()
 }

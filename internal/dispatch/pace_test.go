@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
+	"github.com/leatstream/leat/lease"
 )
 
 // A mean of the last calls: long ones count as patience, so that a single one is soon forgotten.
@@ -81,6 +82,62 @@ func TestQuickHandlerBecomesSlow(t *testing.T) {
 		<-b.Done()
 		b.Free()
 	})
+}
+
+// A handler that was slow is quick again: then the records come as stretches again.
+func TestSlowHandlerBecomesQuick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const total, slow = 2000, 200
+		quick := 0
+		var b *bench
+		b = newKeyBench(4, 100, func(_ context.Context, r *record.Record) error {
+			if number(r) <= slow {
+				time.Sleep(10 * time.Millisecond)
+				return nil
+			}
+			b.Lane.mu.Lock()
+			if b.stretch.batch != nil {
+				quick++
+			}
+			b.Lane.mu.Unlock()
+			return nil
+		})
+		b.Push(keyed(1, total, 1000), nil, true)
+		<-b.Done()
+		if b.Free(); quick < (total-slow)/2 {
+			t.Errorf("%d of %d records in a stretch", quick, total-slow)
+		}
+	})
+}
+
+// What a worker that was interrupted has of its last record: it has handled it, or was only about to begin.
+func TestInterruptedWorker(t *testing.T) {
+	for name, handled := range map[string]int{"handled": 3, "about to begin": 2} {
+		t.Run(name, func(t *testing.T) {
+			l := NewLane(t.Context(), LaneConfig{
+				Start: lease.TrimHorizon(), Gate: newSwitchGate(true), Give: func(int64) {}, Ended: func() {},
+				PerKey: true, AtOnce: 2, MaxInFlight: 100,
+				Handle: func(context.Context, []record.Record) error { return nil },
+			})
+			records, memory := remembered(keyed(1, 5, 5))
+			l.Push(records, memory, false)
+			l.mu.Lock()
+			lent := l.take()
+			l.stretch.at.Store(1*indexRange + 2) // as the worker does, with the third record
+			l.interrupt()
+			l.mu.Unlock()
+			if s := l.State(); s.Handled != 2 || s.Attempt != 1 || s.Running.IsZero() {
+				t.Fatalf("interrupted: %+v", s)
+			}
+			next := l.passed(lent, step{handled: handled})
+			if again := next == lent && len(next.calls) == 1 && number(next.calls[0].record) == 3; again != (handled == 2) {
+				t.Errorf("the record that was interrupted comes again: %v", again)
+			}
+			if s := l.State(); s.Handled != int64(handled) {
+				t.Errorf("in the end: %+v", s)
+			}
+		})
+	}
 }
 
 // An interrupt may come at any moment of the worker's walk: nothing is lost, repeated or out of order in its key.

@@ -141,7 +141,10 @@ type step struct {
 
 // pass walks the stretch, and returns the next turn if there is one right away.
 func (l *Lane) pass(t *turn, contexts *contexts) (next *turn) {
-	end := l.walk(t, contexts)
+	return l.passed(t, l.walk(t, contexts))
+}
+
+func (l *Lane) passed(t *turn, end step) (next *turn) {
 	var took time.Duration
 	if l.cfg.PerKey && end.began != 0 {
 		took = time.Since(l.made) - time.Duration(end.began)

@@ -110,7 +110,7 @@ func (l *Lane) newTurn() *turn {
 // gather makes a turn of calls that were never handed out, or returns nil. It looks no further into the queue
 // than it needs, so that the rest can be dropped.
 func (l *Lane) gather() *turn {
-	if !l.cfg.PerKey && (l.calls.oldest != nil || l.stretch.batch != nil) || !l.filled() {
+	if l.stretch.batch != nil || !l.cfg.PerKey && l.calls.oldest != nil || !l.filled() {
 		return nil
 	}
 	t := l.newTurn()
