@@ -63,7 +63,7 @@ func (s *calls) add(b *batch, a *aggregate, keyed bool) *call {
 		if c.user == nil {
 			c.user = new(record.Record)
 		}
-		*c.user = a.head
+		*c.user = a.ahead[0]
 		c.record = c.user
 	}
 	if s.newest == nil {
@@ -154,7 +154,8 @@ func (s *calls) clear() (bytes int64) {
 		case c.of == nil:
 			bytes += c.record.Size()
 		case c.of.raw != nil: // once for all of its user records, and the rest of it
-			bytes += c.of.free()
+			bytes += c.of.raw.Size()
+			c.of.raw = nil
 		}
 		if c.turn != nil && c.turn.timer != nil {
 			c.turn.timer.Stop()

@@ -113,6 +113,7 @@ type Lane struct {
 	queue    []*batch      // all but the first have records that were not looked at
 	unseen   int64         // bytes of these, as Batch counts them, if it waits
 	filling  *time.Timer   // looks again when a batch has waited for long enough; nil if nothing does
+	apart    *aggregate    // used up, to be used again
 	calls    calls         // the records that were, above the watermark
 	stretch  stretch       // what a worker hands out without the lock
 	pace     pace          // of the handler, with order per key

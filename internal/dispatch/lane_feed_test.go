@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
@@ -57,6 +58,7 @@ func (f feed) run(t *testing.T, b *bench) (finish func() (taken, back int64)) {
 		b.Drain()
 		<-reader
 		<-dropper
+		synctest.Wait() // for who gave a deferred ack to give its bytes back
 		b.Free()
 		return taken, b.bytesGiven() + freed
 	}

@@ -198,7 +198,11 @@ func (w *turnWorld) handle(ctx context.Context, records []record.Record) error {
 
 func (w *turnWorld) giveUp(_ context.Context, r *record.Record, cause error) error {
 	n := told(r)
-	if w.letter++; w.letter%2 == 0 {
+	w.mu.Lock()
+	w.letter++
+	full := w.letter%2 == 0
+	w.mu.Unlock()
+	if full {
 		return errors.New("the letter box is full")
 	}
 	if w.bad == 0 || n%w.bad != 0 || cause == nil {

@@ -140,56 +140,65 @@ func TestInterruptedWorker(t *testing.T) {
 	}
 }
 
-// An interrupt may come at any moment of the worker's walk: nothing is lost, repeated or out of order in its key.
+// Interrupts and drops may come at any moment of the worker's walk: nothing is lost, repeated or out of order in its key.
 func TestInterruptAtAnyMoment(t *testing.T) {
-	const total, batch, keys = 20_000, 100, 7
-	o := &keyOracle{keys: keys, running: map[int]bool{}, done: map[int]bool{}}
+	const total, answer = 20_000, 30
+	w := &turnWorld{keyOracle: &keyOracle{keys: 7, running: map[int]bool{}, done: map[int]bool{}}, batch: 1}
+	w.lay(total, []int{1, 1, 1, 1, 1, 100, 1, 3, 40})
 	b := newKeyBench(3, 1000, func(_ context.Context, r *record.Record) error {
-		n := number(r)
-		o.begin(n)
+		n := told(r)
+		w.begin(n)
 		if n%3 == 0 {
 			runtime.Gosched()
 		}
-		o.end(n, true)
+		if told(r) != n {
+			t.Errorf("record %d became %q while it was handled", n, r.Data)
+		}
+		w.end(n, true)
 		return nil
 	})
-	interrupts := 0
-	interrupt := func() {
-		b.Lane.mu.Lock()
-		defer b.Lane.mu.Unlock()
-		if b.pace = (pace{}); b.stretch.batch == nil { // quick again, however busy the machine is
-			return
-		}
-		if b.interrupt(); b.stretch.batch == nil {
-			interrupts++
-		}
-		b.wake()
-	}
 	go func() {
-		for n := 0; n < total; n += batch {
-			if _, _, err := b.Room(t.Context()); err != nil {
-				t.Error(err)
+		for place := 0; ; {
+			again, rewind, err := b.Room(t.Context())
+			if err != nil {
 				return
 			}
-			records, memory := remembered(keyed(n+1, n+batch, keys))
-			b.Push(records, memory, n+batch == total)
+			if rewind {
+				place = w.after(again)
+			}
+			last := min(len(w.units), place+answer)
+			records, memory := remembered(w.read(place, last))
+			b.Push(records, memory, last == len(w.units))
+			place = last
 		}
 	}()
-	for {
+	interrupts, drops := 0, 0
+	for n := 1; ; n++ {
 		select {
 		case <-b.Done():
-			for _, fault := range o.faults {
+			for _, fault := range w.faults {
 				t.Error(fault)
 			}
-			if s := b.State(); s.Handled != total || o.prefix() != total || interrupts == 0 {
-				t.Errorf("%+v after %d interrupts", s, interrupts)
+			if s := b.State(); s.Handled != total || w.prefix() != total || s.Queued != 0 || interrupts == 0 || drops == 0 {
+				t.Errorf("%+v after %d interrupts, %d drops", s, interrupts, drops)
 			}
-			t.Logf("%d interrupts", interrupts)
+			b.Drain()
 			b.Free()
 			return
 		default:
-			interrupt()
-			runtime.Gosched()
 		}
+		if n%8 == 0 && b.DropTail(1000) > 0 {
+			drops++
+		}
+		b.Lane.mu.Lock()
+		b.pace = pace{} // quick again, however busy the machine is
+		if b.stretch.batch != nil {
+			if b.interrupt(); b.stretch.batch == nil {
+				interrupts++
+			}
+		}
+		b.wake()
+		b.Lane.mu.Unlock()
+		runtime.Gosched()
 	}
 }

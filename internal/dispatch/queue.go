@@ -24,7 +24,7 @@ type batch struct {
 // first is the next record that was not looked at.
 func (b *batch) first() *record.Record {
 	if b.inside != nil {
-		return &b.inside.head
+		return &b.inside.ahead[0]
 	}
 	return &b.records[b.next]
 }
@@ -64,6 +64,9 @@ func (l *Lane) ahead() *batch {
 func (l *Lane) leave(b *batch, i int) bool {
 	b.memory.Settle(b.skipped+i, b.skipped+i+1)
 	b.left--
+	if b.left == 0 {
+		l.apart = nil // a quiet shard keeps none
+	}
 	if b.left == 0 && len(l.queue) > 0 && l.queue[0] == b {
 		l.dropFirst()
 	}
@@ -84,10 +87,9 @@ func (l *Lane) enter(b *batch) *call {
 	c.handle = l.tracker.Add(positionOf(c.record))
 	if a != nil {
 		a.open++
-		l.advance(a)
-	}
-	if a == nil || !a.more {
-		l.unseen -= l.batchSize(&b.records[b.next])
+		l.goOn(b, 1)
+	} else {
+		l.unseen -= l.batchSize(c.record)
 		b.pass()
 	}
 	return c
@@ -119,20 +121,37 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 		l.rewind, l.ended = true, false
 		l.last = l.tracker.Last()
 		if n := len(l.queue); n > 0 && l.queue[n-1].next < len(l.queue[n-1].records) {
-			b := l.queue[n-1]
-			l.last = positionOf(&b.records[len(b.records)-1])
+			l.last = l.queue[n-1].end()
 		}
 		l.roomChanged()
 	}
 	return freed
 }
 
-// newestUnseen is the last batch that has records at which nobody has looked, or nil.
+// end is the position after the last record.
+func (b *batch) end() lease.Position {
+	last := len(b.records) - 1
+	if a := b.inside; a != nil && b.next == last && a.from.Left() == 0 { // the rest of it may be broken off
+		return positionOf(&a.ahead[len(a.ahead)-1])
+	}
+	return positionOf(&b.records[last])
+}
+
+// newestUnseen is the last batch that has records which no worker has, or nil.
 func (l *Lane) newestUnseen() *batch {
-	if n := len(l.queue); n > 0 {
-		if b := l.queue[n-1]; b.next+l.stretch.lent(b) < len(b.records) {
-			return b
-		}
+	if len(l.queue) == 0 {
+		return nil
+	}
+	b := l.queue[len(l.queue)-1]
+	next, lent := b.next, l.stretch.lent(b)
+	switch a := b.inside; {
+	case a == nil:
+		next += lent
+	case lent == len(a.ahead) && a.from.Left() == 0:
+		next++
+	}
+	if next < len(b.records) {
+		return b
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/leatstream/leat/internal/record"
 )
 
-// stretch is what makes a record cheap with a handler per record: plain records that follow each other, lent to
-// a worker, which hands them out one by one without the lane's lock, and without calls. Whoever takes the lock
+// stretch is what makes a record cheap with a handler per record: plain records that follow each other, or user records of one
+// aggregated record, lent to a worker, which hands them out one by one without the lane's lock, and without calls. Whoever takes the lock
 // meanwhile and wants to know brings the books up to date first: see catchUp. So nobody sees a difference.
 //
 // The first record that is not simply handled ends it, and becomes a turn like any: one that fails, or defers its ack. So does a closed
@@ -25,6 +25,7 @@ type stretch struct {
 	booked  int // of records: handled, and in the books
 	end     int // of records: the worker's; the others were called back
 	turned  int // of records: interrupt made the last one of these a turn
+	soon    int // records that will come, these included
 
 	// at is which record the worker is at, all before it being handled, and since when: in nanoseconds after Lane.made,
 	// times indexRange. 0: the first one was not begun. The worker writes at before it reads limit, which it does not pass.
@@ -50,17 +51,31 @@ func (l *Lane) lend() *turn {
 		return nil
 	}
 	b := l.ahead()
-	if b == nil || b.inside != nil {
+	if b == nil {
 		return nil
 	}
 	t := l.newTurn()
 	s := &l.stretch
 	s.batch, s.turn, s.booked = b, t, 0
-	s.records = b.records[b.next:min(len(b.records), b.next+longest)]
-	s.end = len(s.records)
+	s.records = b.together()
+	s.end, s.soon = len(s.records), l.queued
 	s.at.Store(0)
 	s.limit.Store(int64(s.end))
 	return t
+}
+
+// together are the next records that may be handed out as a stretch: no aggregated one, but what came out of one.
+func (b *batch) together() []record.Record {
+	if b.inside != nil {
+		return b.inside.ahead
+	}
+	records := b.records[b.next:min(len(b.records), b.next+longest)]
+	for i := range records {
+		if records[i].Aggregated {
+			return records[:i]
+		}
+	}
+	return records
 }
 
 // singly says whether the handler gets one record at a time.
@@ -117,17 +132,25 @@ func (l *Lane) book(handled int) {
 		return
 	}
 	b := s.batch
+	l.tracker.Pass(positionOf(&s.records[handled-1]))
+	l.handled += int64(n)
+	l.queued -= n
+	if a := b.inside; a != nil {
+		s.booked = handled
+		if l.goOn(b, n) {
+			l.freed += l.free(a)
+			l.leave(b, a.at)
+		}
+		return
+	}
 	for i := range s.records[s.booked:handled] {
 		l.freed += s.records[s.booked+i].Size()
 	}
-	l.tracker.Pass(positionOf(&s.records[handled-1]))
 	from := b.skipped + b.next
 	b.next += n
 	b.looked = false
 	b.left -= n
 	s.booked = handled
-	l.handled += int64(n)
-	l.queued -= n
 	b.memory.Settle(from, from+n)
 }
 
@@ -219,6 +242,9 @@ func (l *Lane) interrupt() {
 	s.recall()
 	if s.turned = s.end; s.turned > 0 {
 		l.book(s.turned - 1)
+		if a := s.batch.inside; a != nil {
+			a.room = nil // it is still the worker's
+		}
 		t := s.turn
 		l.become(t, s.close())
 	}
@@ -244,7 +270,7 @@ func (l *Lane) walk(t *turn, contexts *contexts) (end step) {
 		l.halt(t, ErrHandlerExited)
 	}()
 	var bytes int64
-	records := s.records // the field is the lock's: see interrupt
+	records, soon := s.records, s.soon // the fields are the lock's: see interrupt
 	t.given = append(t.given[:0], record.Record{})
 	for i := range records {
 		now := time.Now()
@@ -262,13 +288,10 @@ func (l *Lane) walk(t *turn, contexts *contexts) (end step) {
 			return end
 		}
 		r := &records[i]
-		if r.Aggregated {
-			return end
-		}
 		bytes += r.Size()
 		t.given[0] = *r
 		t.given[0].Attempt = 1
-		end.context = contexts.take(l, t, len(records)-i)
+		end.context = contexts.take(l, t, soon-i)
 		calling = true
 		end.err = l.cfg.Handle(end.context, t.given)
 		calling = false
