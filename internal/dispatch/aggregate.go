@@ -21,9 +21,6 @@ const takenApart = 32
 
 // open looks at the next record of b, and begins to take it apart if it is aggregated. It returns false if nothing is
 // left of it that was not handed out before. The caller holds the lock, here and below.
-//
-// A record comes a second time when the lane began, or was rewound, inside of it. So what is not above the newest user
-// record that was looked at is left out.
 func (l *Lane) open(b *batch) bool {
 	b.looked = true
 	r := &b.records[b.next]
@@ -34,12 +31,7 @@ func (l *Lane) open(b *batch) bool {
 	if l.apart = nil; a == nil {
 		a = new(aggregate)
 	}
-	*a = aggregate{raw: r, at: b.next, from: kpl.Reopen(r.Data), room: a.room}
-	if sequence, sub, ok := l.tracker.Last().Sequence(); ok {
-		if own, _, _ := positionOf(r).Sequence(); own == sequence {
-			a.from.SkipThrough(sub)
-		}
-	}
+	*a = aggregate{raw: r, at: b.next, from: l.unlooked(r), room: a.room}
 	l.queued += a.from.Left() - 1
 	if l.takeApart(a); len(a.ahead) == 0 {
 		l.queued++ // the record counts again, and is dropped
@@ -47,6 +39,18 @@ func (l *Lane) open(b *batch) bool {
 	}
 	b.inside = a
 	return true
+}
+
+// unlooked is what of an aggregated record lies above the newest user record that was looked at: it comes a second time
+// when the lane began, or was rewound, inside of it.
+func (l *Lane) unlooked(r *record.Record) kpl.Aggregate {
+	a := kpl.Reopen(r.Data)
+	if sequence, sub, ok := l.tracker.Last().Sequence(); ok {
+		if own, _, _ := positionOf(r).Sequence(); own == sequence {
+			a.SkipThrough(sub)
+		}
+	}
+	return a
 }
 
 // takeApart takes the next user records out, and leaves out strays if they are to be dropped.
@@ -107,9 +111,13 @@ func (l *Lane) free(a *aggregate) (bytes int64) {
 // breakOff forgets what no worker has of an aggregated record: it is read again.
 func (l *Lane) breakOff(b *batch) (freed int64) {
 	a, kept := b.inside, l.stretch.lent(b)
-	for i := range a.ahead[kept:] {
-		if !l.hashes.Holds(&a.ahead[kept+i]) {
-			l.strays--
+	again := l.unlooked(a.raw)
+	if kept > 0 {
+		again.SkipThrough(a.ahead[kept-1].SubSequenceNumber)
+	}
+	for user := *a.raw; again.Left() > a.from.Left(); {
+		if again.Next(&user); !l.hashes.Holds(&user) {
+			l.strays-- // it is counted again
 		}
 	}
 	l.queued -= a.from.Left() + len(a.ahead) - kept

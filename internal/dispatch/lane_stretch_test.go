@@ -3,12 +3,14 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/leatstream/leat/internal/kpl"
 	"github.com/leatstream/leat/internal/record"
 	"github.com/leatstream/leat/lease"
 )
@@ -147,6 +149,61 @@ func TestStretchEndsAtAnAggregatedRecord(t *testing.T) {
 		}
 		b.Free()
 	})
+}
+
+// Strays are counted once, though the rest of their aggregated record is dropped and read again; and they are handled, or not even
+// queued.
+func TestLaneCountsStraysOnce(t *testing.T) {
+	const users, middle = 100, 11
+	mine, other := "1", "340282366920938463463374607431768211455"
+	aggregated := func() ([]record.Record, *record.Memory) {
+		a := kpl.NewAggregator(0)
+		for n := 1; n <= users; n++ {
+			if _, err := a.Add("key", map[bool]string{true: mine, false: other}[n%2 == 1], fmt.Append(nil, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return remembered([]record.Record{{SequenceNumber: "1", Data: a.Finish(), Aggregated: true}})
+	}
+	for name, drop := range map[string]bool{"handled": false, "dropped": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				handled := 0
+				b := benchOf(LaneConfig{
+					Range: lease.HashRange{Start: "0", End: "1000"}, DropStrays: drop,
+					Handle: oneByOne(func(_ context.Context, r *record.Record) error {
+						if told(r) == middle {
+							<-release
+						}
+						handled++
+						return nil
+					}),
+				})
+				records, memory := aggregated()
+				b.Push(records, memory, false)
+				synctest.Wait()
+				b.DropTail(1)
+				records, memory = aggregated()
+				if again, rewind, err := b.Room(t.Context()); again == at(0) || !rewind || err != nil {
+					t.Fatalf("read again after %v (%v, %v)", again, rewind, err)
+				}
+				b.Push(records, memory, true)
+				close(release)
+				<-b.Done()
+				want := map[bool]int{true: users / 2, false: users}[drop]
+				if s := b.State(); s.Strays != users/2 || s.Queued != 0 || handled != want || s.Handled != int64(want) {
+					t.Errorf("%d handled, %+v", handled, s)
+				}
+				for _, r := range records {
+					if r.SequenceNumber != "" {
+						t.Error("the aggregated record is not settled")
+					}
+				}
+				b.Free()
+			})
+		})
+	}
 }
 
 // What a stretch was lent may be dropped until its worker begins with it, though it be all of a batch.

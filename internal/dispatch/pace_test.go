@@ -140,6 +140,29 @@ func TestInterruptedWorker(t *testing.T) {
 	}
 }
 
+// The last user record that came out of an aggregated record is the interrupted worker's, though the next ones come out now.
+func TestInterruptKeepsTheUserRecord(t *testing.T) {
+	l := NewLane(t.Context(), LaneConfig{
+		Start: lease.TrimHorizon(), Gate: newSwitchGate(true), Give: func(int64) {}, Ended: func() {},
+		PerKey: true, AtOnce: 2, MaxInFlight: 100,
+	})
+	w := &turnWorld{keyOracle: &keyOracle{keys: 7}, units: []unit{{1, 2 * takenApart}}}
+	records, memory := remembered(w.read(0, 1))
+	l.Push(records, memory, false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.take()
+	workers := l.stretch.records
+	l.stretch.at.Store(1*indexRange + takenApart - 1)
+	l.interrupt()
+	if n := told(&l.queue[0].inside.ahead[0]); n != takenApart+1 {
+		t.Errorf("record %d is the next one", n)
+	}
+	if n := told(&workers[takenApart-1]); n != takenApart {
+		t.Errorf("the worker's record became record %d", n)
+	}
+}
+
 // Interrupts and drops may come at any moment of the worker's walk: nothing is lost, repeated or out of order in its key.
 func TestInterruptAtAnyMoment(t *testing.T) {
 	const total, answer = 20_000, 30
@@ -196,8 +219,8 @@ func TestInterruptAtAnyMoment(t *testing.T) {
 			if b.interrupt(); b.stretch.batch == nil {
 				interrupts++
 			}
+			b.wake()
 		}
-		b.wake()
 		b.Lane.mu.Unlock()
 		runtime.Gosched()
 	}
