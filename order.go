@@ -17,7 +17,8 @@ func PerShard() Order { return Order{} }
 // PerKey handles up to n records of a shard at once, from 1 to 1024, but never two of one partition key:
 // each key's records are handled one at a time, in the order of sequence numbers, also across splits, merges
 // and failovers. A record that fails holds up its own key, and no other until Config.MaxInFlight. n is for
-// each shard, so that the handler may be called n times the number of shards at once.
+// each shard, so that the handler may be called n times the number of shards at once. While handlers take less than 20 us
+// on average one goroutine calls them all, which keeps up with any shard; a record that takes longer then holds up other keys for 2 ms at most.
 //
 // The key is Record.PartitionKey. An explicit hash key plays no part: the service does not tell it with
 // plain records.

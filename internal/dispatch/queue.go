@@ -121,20 +121,11 @@ func (l *Lane) DropTail(want int64) (freed int64) {
 		l.rewind, l.ended = true, false
 		l.last = l.tracker.Last()
 		if n := len(l.queue); n > 0 && l.queue[n-1].next < len(l.queue[n-1].records) {
-			l.last = l.queue[n-1].end()
+			l.last = positionOf(&l.queue[n-1].records[len(l.queue[n-1].records)-1]) // if it is aggregated, all of it comes again
 		}
 		l.roomChanged()
 	}
 	return freed
-}
-
-// end is the position after the last record.
-func (b *batch) end() lease.Position {
-	last := len(b.records) - 1
-	if a := b.inside; a != nil && b.next == last && a.from.Left() == 0 { // the rest of it may be broken off
-		return positionOf(&a.ahead[len(a.ahead)-1])
-	}
-	return positionOf(&b.records[last])
 }
 
 // newestUnseen is the last batch that has records which no worker has, or nil.
