@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 
@@ -18,7 +17,7 @@ import (
 
 // connect returns a Kinesis client whose answers are paid for out of the byte budget before they are read. With FormatAuto
 // inJSON, which may be nil, is told why they are not in CBOR, once.
-func connect(ctx context.Context, given *aws.Config, endpoint string, format Format, inJSON func(reason string)) (*kinesis.Client, error) {
+func connect(ctx context.Context, given *aws.Config, endpoint string, poll time.Duration, format Format, inJSON func(reason string)) (*kinesis.Client, error) {
 	var cfg aws.Config
 	if given != nil {
 		cfg = given.Copy()
@@ -32,28 +31,13 @@ func connect(ctx context.Context, given *aws.Config, endpoint string, format For
 	if cfg.Region == "" {
 		return nil, errors.New("no AWS region: set AWS_REGION, a profile's region, or Config.AWS")
 	}
-	inner := cfg.HTTPClient
-	if sdk, ok := inner.(*awshttp.BuildableClient); ok {
-		inner = sdk.WithTransportOptions(forReading)
-	}
 	return kinesis.NewFromConfig(cfg, func(o *kinesis.Options) {
-		o.HTTPClient = fetch.MeteredHTTP(inner)
+		o.HTTPClient = fetch.MeteredHTTP(fetch.NewHTTP(cfg.HTTPClient, poll))
 		o.Protocol = wire.New(o.Protocol, format.wire(), inJSON)
 		if endpoint != "" {
 			o.BaseEndpoint = aws.String(endpoint)
 		}
 	}), nil
-}
-
-// forReading fits the SDK's own HTTP client to many shards: a connection for each, HTTP/1.1 only
-// (net/http reads up to 4 MiB of each HTTP/2 answer ahead, which no budget would know of), and answers
-// that tell their length.
-func forReading(t *http.Transport) {
-	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(true)
-	t.ForceAttemptHTTP2 = false
-	t.MaxIdleConnsPerHost = 1024
-	t.DisableCompression = true
 }
 
 // describe asks what the stream is; that it does not exist is an error of its own.

@@ -45,7 +45,7 @@ func (c *Consumer) begin(ctx context.Context) (fetch.API, fetch.StreamInfo, erro
 
 // open finds the stream and opens the store.
 func (c *Consumer) open(ctx context.Context) (fetch.API, fetch.StreamInfo, error) {
-	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint, c.cfg.Format, func(reason string) {
+	api, err := connect(ctx, c.cfg.AWS, c.cfg.Endpoint, c.cfg.PollInterval, c.cfg.Format, func(reason string) {
 		c.cfg.Logger.Info("leat: records are read as JSON", "stream", c.cfg.Stream, "reason", reason)
 	})
 	if err != nil {

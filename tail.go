@@ -133,7 +133,7 @@ func openTail(ctx context.Context, cfg TailConfig) (*tail, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	api, err := connect(ctx, cfg.AWS, cfg.Endpoint, FormatAuto, nil)
+	api, err := connect(ctx, cfg.AWS, cfg.Endpoint, cfg.PollInterval, FormatAuto, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func BenchmarkRead(b *testing.B) {
 					BaseEndpoint: aws.String(url), HTTPClient: bare,
 				}, func(o *kinesis.Options) {
 					if format != wire.Auto {
-						o.HTTPClient = MeteredHTTP(nil)
+						o.HTTPClient = MeteredHTTP(NewHTTP(nil, DefaultPollInterval))
 						o.Protocol = wire.New(o.Protocol, format, nil)
 					}
 				})

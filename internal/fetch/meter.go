@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -32,7 +31,6 @@ const (
 
 // The time-outs of a call. Waiting for memory is not counted.
 const (
-	dialTimeout   = 10 * time.Second
 	answerTimeout = 10 * time.Second // to the answer's header
 	stallTimeout  = 10 * time.Second // between two reads of its body
 )
@@ -56,34 +54,7 @@ const (
 // It also gives every request its time-outs, and hides the request body's WriteTo: the SDK's body
 // cannot be written and closed at one time, and a server that answers within a millisecond makes
 // net/http do so ("use of closed network connection", then a slow retry).
-//
-// A nil inner means a client of its own. That one speaks HTTP/1.1 only: net/http reads up to 4 MiB of each
-// HTTP/2 answer ahead of its reader, bytes that no budget would know of.
-func MeteredHTTP(inner HTTPClient) HTTPClient {
-	if inner == nil {
-		inner = newHTTP()
-	}
-	return metered{inner}
-}
-
-func newHTTP() *http.Client {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
-			TLSHandshakeTimeout:   dialTimeout,
-			ResponseHeaderTimeout: answerTimeout,
-			IdleConnTimeout:       90 * time.Second,
-			MaxIdleConnsPerHost:   1024, // a connection a shard; the default of 2 would dial for each call
-			DisableCompression:    true, // a compressed answer does not tell its length
-			Protocols:             protocols,
-		},
-		// A redirect is an error to the SDK, not another host to send signed requests to.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
+func MeteredHTTP(inner HTTPClient) HTTPClient { return metered{inner} }
 
 type metered struct{ inner HTTPClient }
 

@@ -444,7 +444,7 @@ func TestLoopback(t *testing.T) {
 	server := httptest.NewServer(local.New(local.Config{Unlimited: true}))
 	defer server.Close()
 	client := kinesis.NewFromConfig(local.New(local.Config{}).AWSConfig(), func(o *kinesis.Options) {
-		o.HTTPClient = MeteredHTTP(nil)
+		o.HTTPClient = MeteredHTTP(NewHTTP(nil, DefaultPollInterval))
 		o.Protocol = wire.New(o.Protocol, wire.Auto, nil)
 		o.BaseEndpoint = aws.String(server.URL)
 		o.Retryer = aws.NopRetryer{}
