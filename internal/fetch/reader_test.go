@@ -3,8 +3,10 @@ package fetch
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,7 +58,11 @@ func TestReaderPollsAtTheTip(t *testing.T) {
 		}
 		calls := api.callTimes()
 		for i := 1; i < len(calls); i++ {
-			if d := calls[i].Sub(calls[i-1]); d != DefaultPollInterval {
+			want := DefaultPollInterval
+			if i == 1 {
+				want = 700 * time.Millisecond // from the quota's 200 ms on, and the middle for every random number
+			}
+			if d := calls[i].Sub(calls[i-1]); d != want {
 				t.Errorf("call %d came %v after the one before", i, d)
 			}
 		}
@@ -67,6 +73,61 @@ func TestReaderPollsAtTheTip(t *testing.T) {
 			t.Errorf("status %q", s)
 		}
 	})
+}
+
+// TestReadersPollApart: shards that were opened at one moment, or have caught up at one moment, are polled all over the
+// interval from then on.
+func TestReadersPollApart(t *testing.T) {
+	const readers, intervals, parts = 1000, 8, 10
+	for _, test := range []struct {
+		name     string
+		behind   int64 // for so many answers
+		interval time.Duration
+	}{
+		{"opened together", 0, time.Second},
+		{"caught up together", 3, time.Second},
+		{"as often as the quota allows", 0, 200 * time.Millisecond},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), intervals*test.interval-1)
+				defer cancel()
+				began := time.Now()
+				var calls [intervals][parts]atomic.Int64
+				for i := range readers {
+					n := int64(0)
+					api := &hooked{
+						iterator: func(*kinesis.GetShardIteratorInput) (*kinesis.GetShardIteratorOutput, error) {
+							return &kinesis.GetShardIteratorOutput{ShardIterator: aws.String("first")}, nil
+						},
+						records: func(*kinesis.GetRecordsInput) (*kinesis.GetRecordsOutput, error) {
+							n++
+							at := time.Since(began) * parts / test.interval
+							calls[at/parts][at%parts].Add(1)
+							return &kinesis.GetRecordsOutput{NextShardIterator: aws.String("next"), MillisBehindLatest: aws.Int64(max(0, test.behind-n))}, nil
+						},
+					}
+					random := rand.New(rand.NewPCG(1, uint64(i)))
+					r := NewReader(api, Config{Stream: Stream{Name: streamName}, Shard: firstShard, PollInterval: test.interval, Random: random.Float64})
+					go func() {
+						for ctx.Err() == nil {
+							r.Next(ctx)
+						}
+					}()
+				}
+				<-ctx.Done()
+				synctest.Wait()
+				// A tenth has 100 by chance, give or take 10; 150 would be five times that.
+				for i := 3; i < intervals; i++ {
+					for part := range parts {
+						if n := calls[i][part].Load(); n > readers/parts*3/2 {
+							t.Errorf("%d calls in part %d of interval %d", n, part, i)
+						}
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestF7ReaderStaysWithinTheShardsQuota: a reader that is behind asks at once, but no faster than the service

@@ -229,12 +229,18 @@ func (r *Reader) well(behind time.Duration) {
 }
 
 // again sets the time of the next call: at once while behind, within the quota; at the tip after the
-// poll interval, with 5 % of jitter, so that shards that were opened together do not poll together for ever.
+// poll interval, with 5 % of jitter. When a reader has come to the tip, it is any part of the interval from when the quota
+// allows: shards that were opened together, or have caught up together, would else poll together for minutes, since jitter
+// takes long to part them.
 func (r *Reader) again(began time.Time, behind time.Duration) {
 	if behind > 0 {
 		r.pause = time.Time{}
 		return
 	}
-	r.pause = began.Add(time.Duration(float64(r.cfg.PollInterval) * (0.95 + 0.1*r.cfg.Random())))
+	share := 0.95 + 0.1*r.cfg.Random()
+	if r.told != 0 { // the answer before was not from the tip, or there was none
+		began, share = began.Add(r.reads.Wait(began)), r.cfg.Random()
+	}
+	r.pause = began.Add(time.Duration(share * float64(r.cfg.PollInterval)))
 	r.status.set("waiting for the poll interval", time.Time{})
 }
