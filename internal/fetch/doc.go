@@ -14,7 +14,7 @@
 //
 // # How a reader works
 //
-// It has no goroutine of its own. Next runs in the caller's and makes the calls:
+// It has no goroutine but one for each call, which ends with it. Next runs in the caller's, and waits:
 //
 //	          open at the place              answer with records
 //	(no iterator) ----------> (iterator) ------------------------> Batch

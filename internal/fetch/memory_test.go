@@ -2,13 +2,17 @@ package fetch
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
+	"runtime/metrics"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
@@ -158,4 +162,38 @@ func TestMemoryIsWhatTheBudgetSays(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestIdleReaderKeepsNoStack: between two calls the goroutine that waits in Next does not keep the stack that the SDK needs for
+// one, of 16 KiB at least.
+func TestIdleReaderKeepsNoStack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const readers, most = 500, 8 << 10
+		client := newStatic(t, wire.CBOR, 0, 0).client(wire.CBOR)
+		runtime.GC() // frees what stacks other tests have left
+		before := stacks()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for range readers {
+			r := NewReader(client, Config{Stream: Stream{Name: streamName}, Shard: firstShard})
+			go func() {
+				for ctx.Err() == nil {
+					r.Next(ctx)
+				}
+			}()
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		each := (stacks() - before) / readers
+		if each > most {
+			t.Errorf("%d bytes of stack for each reader", each)
+		}
+	})
+}
+
+// stacks is how many bytes are in use for goroutines' stacks.
+func stacks() int64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
 }

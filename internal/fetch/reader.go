@@ -172,11 +172,27 @@ func (r *Reader) Next(ctx context.Context) (Batch, error) {
 			}
 			continue
 		}
-		batch, tell, err := r.step(ctx)
+		var (
+			batch Batch
+			tell  bool
+			err   error
+		)
+		apart(func() { batch, tell, err = r.step(ctx) })
 		if tell || err != nil {
 			return batch, err
 		}
 	}
+}
+
+// apart runs a step on a goroutine of its own. A call through the SDK makes the stack of its goroutine grow to 16 or 32 KiB.
+// This one waits most of the time, and would keep them while it waits: the larger part of what an idle shard cost.
+func apart(step func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		step()
+	}()
+	<-done
 }
 
 // Rewind makes the reader go back: what Next returns from now on comes after this place. A call in
