@@ -24,9 +24,10 @@ type holder struct {
 
 // held is what it says: of Period, once all shards are held and have been read.
 type held struct {
-	Memory     int64         // resident, of Go's runtime, beyond what there was before Run
+	Memory     int64         // resident at its end, of Go's runtime, beyond what there was before Run
 	Live       int64         // of it: what a garbage collection leaves, with the stacks
 	Start      time.Duration // from Run until every shard was read
+	First      int64         // what Memory was then
 	CPU, Wall  time.Duration
 	Records    int64
 	Goroutines int
@@ -38,7 +39,7 @@ const manyShards = 1000
 func shards(ctx context.Context, o options) (table, error) {
 	t := table{
 		title:   "1,000 held shards in one process, leases in memory, PollInterval 1 s (the default): a shard's part",
-		columns: []string{"KiB/shard", "KiB/shard live", "CPU %", "records/s", "goroutines/shard", "seconds to hold all"},
+		columns: []string{"KiB/shard", "KiB/shard live", "CPU %", "records/s", "goroutines/shard", "seconds to hold all", "KiB/shard then"},
 	}
 	for _, c := range []struct {
 		name    string
@@ -65,7 +66,7 @@ func shards(ctx context.Context, o options) (table, error) {
 		}
 		t.rows = append(t.rows, row{c.name, []float64{
 			float64(h.Memory) / manyShards / 1024, float64(h.Live) / manyShards / 1024, 100 * h.CPU.Seconds() / h.Wall.Seconds(),
-			float64(h.Records) / h.Wall.Seconds(), float64(h.Goroutines) / manyShards, h.Start.Seconds(),
+			float64(h.Records) / h.Wall.Seconds(), float64(h.Goroutines) / manyShards, h.Start.Seconds(), float64(h.First) / manyShards / 1024,
 		}})
 	}
 	return t, nil
@@ -99,7 +100,7 @@ func playShards(told []byte, say func(any) error) error {
 		}
 	}
 	var of held
-	of.Start = time.Since(began)
+	of.Start, of.First = time.Since(began), resident()-before
 	if err := wait(done, warmUp); err != nil {
 		return err
 	}
