@@ -32,8 +32,8 @@ type connection struct {
 func (c *connection) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.endpoint, "endpoint", "", "`URL` of a Kinesis-compatible server (default $"+endpointVariable+", else AWS)")
-	f.StringVar(&c.region, "region", "", "AWS region (default: AWS_REGION, the profile's)")
-	f.StringVar(&c.profile, "profile", "", "AWS profile of the shared files (default: AWS_PROFILE)")
+	f.StringVar(&c.region, "region", "", "AWS `REGION` (default $AWS_REGION, else the profile's)")
+	f.StringVar(&c.profile, "profile", "", "AWS profile `NAME` of the shared files (default $AWS_PROFILE)")
 }
 
 // resolve completes the endpoint and checks it.
@@ -77,6 +77,9 @@ func (c *connection) aws(ctx context.Context) (*aws.Config, error) {
 		options = append(options, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	if unknown, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
+		return nil, usagef("--profile: the shared files have no profile %q", unknown.Profile)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("loading the AWS configuration: %w", err)
 	}
@@ -93,7 +96,7 @@ func (c *connection) aws(ctx context.Context) (*aws.Config, error) {
 		cfg.Region = "us-east-1"
 	}
 	if cfg.Region == "" {
-		return nil, usagef("--region: no AWS region is set, nor AWS_REGION, nor in the profile")
+		return nil, usagef("--region: is not given, and neither AWS_REGION nor the profile has one")
 	}
 	return &cfg, nil
 }

@@ -46,7 +46,7 @@ pipe, with TERM=dumb and where CI is set. NO_COLOR takes the colours away.`,
 		Example: `  leat demo
   leat demo --quick     # one round, in about half a minute
   leat demo --rolling`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if d.Quick && d.Rolling {
 				return usagef("--rolling: not together with --quick")
@@ -120,7 +120,7 @@ func (p *program) demoWorker() *cobra.Command {
 		Use:    "demo-worker",
 		Short:  "One worker process of the demo",
 		Hidden: true,
-		Args:   cobra.NoArgs,
+		Args:   exactly(),
 		RunE:   func(cmd *cobra.Command, _ []string) error { return w.Run(cmd.Context(), p.stdin) },
 	}
 	f := cmd.Flags()

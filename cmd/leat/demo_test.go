@@ -53,7 +53,7 @@ func TestDemoOnTerminal(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit code %d, want 130; stderr: %s", code, &stderr)
 	}
-	if !strings.Contains(stderr.String(), "leat: interrupted by interrupt") {
+	if !strings.Contains(stderr.String(), "leat: interrupted by SIGINT") {
 		t.Errorf("stderr is %q", &stderr)
 	}
 	for _, found := range regexp.MustCompile(`\(process (\d+)\)`).FindAllStringSubmatch(all.String(), -1) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"syscall"
 
@@ -48,13 +49,6 @@ func exitCodes() *cobra.Command {
 A full disk or a closed stdout is 1 (or 0, see above), never a silent loss.`,
 	}
 }
-
-// usageError is a mistake on the command line.
-type usageError struct{ error }
-
-func (e *usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
 // hintError is an error with advice for a person.
 type hintError struct {
@@ -107,12 +101,22 @@ func hintOf(err error) string {
 		return h.hint
 	case errors.Is(err, syscall.ENOSPC):
 		return "the disk is full"
+	case errors.Is(err, errNoCredentials):
+		return "give a profile (--profile, AWS_PROFILE), or the endpoint of a server on this machine (--endpoint, LEAT_ENDPOINT)"
+	case unreachable(err):
+		return "nobody answers there: check the network, --region and --endpoint (LEAT_ENDPOINT); leat local starts a server on this machine"
 	case exitCode(err) == exitNotFound:
 		return "check the name, --region and --endpoint (LEAT_ENDPOINT)"
 	case exitCode(err) == exitDenied:
 		return "check the credentials (AWS_PROFILE, --profile) and the IAM policy"
 	}
 	return ""
+}
+
+// unreachable says that no connection could be made.
+func unreachable(err error) bool {
+	failed, ok := errors.AsType[*net.OpError](err)
+	return ok && failed.Op == "dial"
 }
 
 // apiCode is the error code of the service's answer, or empty.

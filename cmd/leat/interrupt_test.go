@@ -98,6 +98,7 @@ func put(t *testing.T, endpoint, line string) {
 func TestTailInterrupted(t *testing.T) {
 	t.Parallel()
 	for signal, code := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
+		name := map[int]string{130: "SIGINT", 143: "SIGTERM"}[code]
 		p := start(t, "tail", "one", "--from", "trim", "-f", "%s\n")
 		put(t, endpointOf(p), "tea")
 		if got := p.line(); got != "tea" { // flushed, though nothing follows
@@ -105,7 +106,7 @@ func TestTailInterrupted(t *testing.T) {
 		}
 		p.cmd.Process.Signal(signal)
 		p.ends(code)
-		p.says("leat: interrupted by ")
+		p.says("leat: interrupted by " + name)
 	}
 }
 

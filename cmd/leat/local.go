@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
+	"github.com/aws/smithy-go"
 	"github.com/spf13/cobra"
 
 	"github.com/leatstream/leat/local"
@@ -69,10 +71,10 @@ copy has it.`,
   curl http://127.0.0.1:4567/_leat/dynamodb/faults \
     -d '{"rules": [{"kind": "stale", "op": "Query", "delay": "3s"}]}'
   curl -X POST http://127.0.0.1:4567/_leat/dynamodb/tables/leat/lose`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !isLoopback(host) && !allowRemote {
-				return withHint(usagef("--host: %q can be reached from other machines, and the server has no access control", host),
+				return withHint(usagef("--host: %q may be reached from other machines, and the server has no access control", host),
 					"--allow-remote allows it")
 			}
 			server := local.New(local.Config{Unlimited: unlimited})
@@ -114,17 +116,18 @@ copy has it.`,
 func createLocal(ctx context.Context, server *local.Server, flag string) error {
 	name, number, given := strings.Cut(flag, ":")
 	shards := uint64(1)
+	var err error
 	if given {
-		var err error
-		if shards, err = strconv.ParseUint(number, 10, 31); err != nil || shards == 0 {
-			return usagef("--stream: %q is not NAME:SHARDS, such as orders:4", flag)
-		}
+		shards, err = strconv.ParseUint(number, 10, 31)
 	}
-	_, err := kinesis.NewFromConfig(server.AWSConfig()).CreateStream(ctx, createInput(name, int32(shards)))
-	if err != nil {
-		return usagef("--stream: creating %q: %w", flag, err)
+	if err != nil || shards == 0 || name == "" {
+		return usagef("--stream: %q is not NAME:SHARDS, such as orders:4", flag)
 	}
-	return nil
+	_, err = kinesis.NewFromConfig(server.AWSConfig()).CreateStream(ctx, createInput(name, int32(shards)))
+	if answer, ok := errors.AsType[smithy.APIError](err); ok {
+		return usagef("--stream: %q: %s", flag, answer.ErrorMessage()) // without the SDK's words about the call
+	}
+	return err
 }
 
 // load fills the server with a file of a --load flag.

@@ -98,6 +98,9 @@ The summary goes to stderr; with --output json to stdout:
 	return cmd
 }
 
+// maxRate is more than any stream takes, and far from where numbers overflow.
+const maxRate = 1e9
+
 // check finds what is wrong with the flags.
 func (f *putFlags) check(stream string) error {
 	switch {
@@ -107,8 +110,8 @@ func (f *putFlags) check(stream string) error {
 		return usagef("--key-field: needs --json")
 	case f.keyField != "" && f.key != "":
 		return usagef("--key-field: not together with --key")
-	case f.rate < 0:
-		return usagef("--rate: %v is negative", f.rate)
+	case !(0 <= f.rate && f.rate <= maxRate): // so is NaN
+		return usagef("--rate: %v is not a number from 0 to %v", f.rate, maxRate)
 	}
 	if _, err := kpl.HashKeyOf("", f.hashKey); err != nil {
 		return usagef("--hash-key: %q is not a number from 0 to 2^128-1", f.hashKey)

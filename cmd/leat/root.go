@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -73,7 +73,28 @@ environment, shared files or role.`,
 	tail.ValidArgsFunction = completeStream(cobra.ShellCompDirectiveNoFileComp)
 	root.AddCommand(p.demo(), p.demoWorker(), p.local(), put, tail, p.version(), exitCodes())
 	root.SetHelpCommand(helpCommand(root))
+	root.SetFlagErrorFunc(flagError)
+	root.Version = build().String()
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.RunE = unknownShell // else a shell that is misspelt gets help text to evaluate, and exit code 0
+			cmd.Args = cobra.ArbitraryArgs
+			for _, shell := range cmd.Commands() {
+				shell.Args = exactly()
+			}
+		}
+	}
 	return root
+}
+
+// unknownShell is what leat completion does without the name of a shell.
+func unknownShell(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return usagef("%q is no shell that completion knows: bash, fish, powershell, zsh", args[0])
 }
 
 // helpCommand is cobra's, but for a topic that does not exist, which is an error here.
@@ -85,18 +106,14 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			topic, rest, err := root.Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no help on %q", args)
+				return usagef("there is no help on %q", strings.Join(args, " "))
 			}
 			topic.InitDefaultHelpFlag()
+			topic.InitDefaultVersionFlag()
 			return topic.Help()
 		},
 	}
 }
-
-// interruption is the cause of a context that a signal ended.
-type interruption struct{ signal syscall.Signal }
-
-func (i *interruption) Error() string { return "interrupted by " + i.signal.String() }
 
 // interruptible returns a context that ends at the first SIGINT or SIGTERM. The signals then have
 // their usual effect again, so that a second one ends a process that does not come to an end.
@@ -118,11 +135,4 @@ func interruptible(parent context.Context) (context.Context, func()) {
 		signal.Stop(signals)
 		cancel(nil)
 	}
-}
-
-// interrupted returns the signal that ended ctx, or nil.
-func interrupted(ctx context.Context) *interruption {
-	var i *interruption
-	errors.As(context.Cause(ctx), &i)
-	return i
 }

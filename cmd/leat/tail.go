@@ -192,18 +192,3 @@ func (p *program) copyRecords(ctx context.Context, cfg leat.TailConfig, most int
 	}
 	return context.Cause(ctx) // nil if the tail ended by itself
 }
-
-// exactly is the check that a command has these arguments; one in brackets may be left out.
-func exactly(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		for i, name := range names {
-			if i >= len(args) && name[0] != '[' {
-				return usagef("the argument %s is missing", name)
-			}
-		}
-		if len(args) > len(names) {
-			return usagef("unexpected argument %q", args[len(names)])
-		}
-		return nil
-	}
-}

@@ -27,19 +27,22 @@ func (p *program) version() *cobra.Command {
 With --output json: {"version", "revision" (if known), "go", "platform"}.`,
 		Example: `  leat version
   leat version --output json`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			b := build()
 			if format.json() {
 				return json.NewEncoder(p.stdout).Encode(b)
 			}
-			_, err := fmt.Fprintf(p.stdout, "leat %s %s %s\n", b.Version, b.Go, b.Platform)
+			_, err := fmt.Fprintln(p.stdout, b)
 			return err
 		},
 	}
 	format.flag(cmd)
 	return cmd
 }
+
+// String is the line of leat version, and of leat --version.
+func (b buildInfo) String() string { return fmt.Sprintf("leat %s %s %s", b.Version, b.Go, b.Platform) }
 
 func build() buildInfo {
 	b := buildInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
@@ -74,7 +77,7 @@ func (f *outputFormat) String() string { return string(*f) }
 // Set implements pflag.Value.
 func (f *outputFormat) Set(s string) error {
 	if s != "text" && s != "json" {
-		return fmt.Errorf("want text or json")
+		return fmt.Errorf("is neither text nor json")
 	}
 	*f = outputFormat(s)
 	return nil
