@@ -41,6 +41,7 @@ func TestRunFormat(t *testing.T) {
 				config.HTTPClient = line
 				anna := r.start("anna", nil, func(c *Config) { c.AWS, c.Format = &config, format })
 				r.fill(3, 3, time.Second)
+				elapse(2 * time.Second)
 				r.must(anna.stop())
 				r.judge(0)
 				if !slices.Equal(line.types, []string{want}) {
