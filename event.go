@@ -35,6 +35,9 @@ const (
 
 	EventTrimmed EventKind = "trimmed" // records of Shard after Position passed their retention unread
 
+	EventOnHold    EventKind = "on hold"    // operators keep every worker off Shard: Err, a *lease.HoldError, says who and why
+	EventHoldEnded EventKind = "hold ended" // they do so no longer
+
 	// EventInvariantBroken says that what the lease protocol rests on does not hold for Shard: Err, a *lease.InvariantError, says what. Somebody
 	// changed its lease without the counter, or leat or the store has a bug. The shard stands still, and no other worker takes it,
 	// until this worker is restarted or the lease is put on hold. The others go on.

@@ -12,7 +12,7 @@ import (
 // A shard that stands still is told, whatever the reason; a shard that comes and goes is not.
 func TestSayEvent(t *testing.T) {
 	for kind, told := range map[leat.EventKind]bool{
-		leat.EventInvariantBroken: true, leat.EventStuck: true, leat.EventTrimmed: true,
+		leat.EventInvariantBroken: true, leat.EventOnHold: true, leat.EventStuck: true, leat.EventTrimmed: true,
 		leat.EventTook: false, leat.EventReleased: false,
 	} {
 		var stderr bytes.Buffer

@@ -86,7 +86,7 @@ func (p *program) runGroup(parent context.Context, stream string, flags *tailFla
 func (p *program) sayEvent(ev leat.Event) {
 	switch ev.Kind {
 	case leat.EventFenced, leat.EventLost, leat.EventRetrying, leat.EventStuck, leat.EventTrimmed,
-		leat.EventInvariantBroken, leat.EventStoreTrouble, leat.EventStoreBack, leat.EventUnreadable:
+		leat.EventOnHold, leat.EventHoldEnded, leat.EventInvariantBroken, leat.EventStoreTrouble, leat.EventStoreBack, leat.EventUnreadable:
 	default:
 		return
 	}
