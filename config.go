@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -205,6 +206,9 @@ func (c Config) Validate() error {
 	if strings.ContainsAny(c.Worker, "/@ \n") || len(c.Worker) > 128 {
 		fault("Worker", "%q: at most 128 characters, no space, slash or @", c.Worker)
 	}
+	if err := validEndpoint(c.Endpoint); err != nil {
+		fault("Endpoint", "%v", err)
+	}
 	c.validHandler(fault)
 	if c.Shards != nil && c.Order.perKey {
 		fault("Order", "%v: a ShardHandler gets its shard in order: use PerShard", c.Order)
@@ -275,6 +279,18 @@ func validStream(s string) error {
 	}
 	if !streamName.MatchString(s) {
 		return fmt.Errorf("%q is not a stream's name (1 to 128 letters, digits, _.-) or ARN", s)
+	}
+	return nil
+}
+
+// validEndpoint refuses what the SDK would find out about only when a call is made, and then try again for a minute.
+func validEndpoint(s string) error {
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return fmt.Errorf("%q is not a URL such as http://127.0.0.1:4567", s)
 	}
 	return nil
 }

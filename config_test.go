@@ -28,6 +28,7 @@ func TestValidateAccepts(t *testing.T) {
 		"DynamoDB":      func(c *Config) { c.Store = nil },
 		"an ARN":        func(c *Config) { c.Stream = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders" },
 		"an ARN in cn":  func(c *Config) { c.Stream = "arn:aws-cn:kinesis:cn-north-1:123456789012:stream/orders" },
+		"an endpoint":   func(c *Config) { c.Endpoint = "http://127.0.0.1:4567" },
 		"latest":        func(c *Config) { c.Start = Latest() },
 		"a time":        func(c *Config) { c.Start = AtTimestamp(time.Unix(1, 0)) },
 		"least of all":  func(c *Config) { c.MaxBuffered, c.FailoverTime = 16<<20, time.Second },
@@ -66,6 +67,9 @@ func TestValidateRefuses(t *testing.T) {
 		{"Stream", func(c *Config) { c.Stream = strings.Repeat("s", 129) }},
 		{"Stream", func(c *Config) { c.Stream = "arn:aws:kinesis:eu-west-1:123:stream/orders" }},
 		{"Stream", func(c *Config) { c.Stream = "arn:aws:kinesis:eu-west-1:123456789012:stream/orders/consumer/x" }},
+		{"Endpoint", func(c *Config) { c.Endpoint = "127.0.0.1:4567" }},
+		{"Endpoint", func(c *Config) { c.Endpoint = "localhost" }},
+		{"Endpoint", func(c *Config) { c.Endpoint = "http://" }},
 		{"Worker", func(c *Config) { c.Worker = "anna@host" }},
 		{"Worker", func(c *Config) { c.Worker = strings.Repeat("w", 129) }},
 		{"Handler", func(c *Config) { c.Handler = nil }},
@@ -121,7 +125,7 @@ func TestValidateRefuses(t *testing.T) {
 
 func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 	err := Config{
-		Worker: "/", Order: PerKey(0), Format: 3, MaxInFlight: -1, Start: lease.ShardEnd(), OnTrimmed: -1, MaxShards: -1, MaxBuffered: 1, CheckpointInterval: 1,
+		Worker: "/", Endpoint: "localhost:4567", Order: PerKey(0), Format: 3, MaxInFlight: -1, Start: lease.ShardEnd(), OnTrimmed: -1, MaxShards: -1, MaxBuffered: 1, CheckpointInterval: 1,
 		PollInterval: 1, FailoverTime: 1, HandlerTimeout: -1, DrainTimeout: -1,
 	}.Validate()
 	var fields []string
@@ -129,7 +133,7 @@ func TestValidateTellsEveryFaultAtOnce(t *testing.T) {
 		field, _, _ := strings.Cut(line, ":")
 		fields = append(fields, field)
 	}
-	const want = "Group Stream Worker Handler Format Order MaxInFlight Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
+	const want = "Group Stream Worker Endpoint Handler Format Order MaxInFlight Start OnTrimmed MaxShards MaxBuffered CheckpointInterval PollInterval FailoverTime HandlerTimeout DrainTimeout"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("faults of\n%s, want\n%s", got, want)
 	}

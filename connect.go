@@ -46,10 +46,7 @@ func describe(ctx context.Context, api fetch.API, stream string) (fetch.StreamIn
 	if errors.Is(err, fetch.ErrMissing) {
 		return info, fmt.Errorf("%w: %s (is the region or the endpoint the right one?)", ErrStreamNotFound, stream)
 	}
-	if err != nil {
-		return info, fmt.Errorf("describing stream %s: %w", stream, err)
-	}
-	return info, nil
+	return info, err
 }
 
 // verify returns an error if the stream is gone or is not the same any more; nil if it is, or if that

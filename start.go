@@ -25,14 +25,14 @@ func (c *Consumer) begin(ctx context.Context) (fetch.API, fetch.StreamInfo, erro
 	passing := func(err error) bool {
 		return standard.IsErrorRetryable(err) || errors.Is(err, context.DeadlineExceeded) // of one attempt
 	}
-	until := time.Now().Add(startPatience)
+	began := time.Now()
 	for pause := firstStartPause; ; pause = min(2*pause, lastStartPause) {
 		api, stream, err := c.open(ctx)
 		switch {
 		case err == nil || ctx.Err() != nil || !passing(err):
 			return api, stream, err
-		case time.Now().Add(pause).After(until):
-			return api, stream, fmt.Errorf("after %v: %w", startPatience, err)
+		case time.Since(began)+pause > startPatience:
+			return api, stream, fmt.Errorf("tried for %v: %w", time.Since(began).Round(time.Second), err)
 		}
 		c.cfg.Logger.Warn("leat: cannot begin yet, and tries again", "group", c.cfg.Group, "stream", c.cfg.Stream, "pause", pause, "error", err)
 		select {

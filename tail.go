@@ -60,6 +60,9 @@ func (c TailConfig) Validate() error {
 	if err := validStream(c.Stream); err != nil {
 		fault("Stream", "%v", err)
 	}
+	if err := validEndpoint(c.Endpoint); err != nil {
+		fault("Endpoint", "%v", err)
+	}
 	if _, _, isSequence := c.From.Sequence(); isSequence && c.Shard == "" {
 		fault("From", "%v: a sequence number belongs to one shard: set Shard", c.From)
 	}

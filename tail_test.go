@@ -362,6 +362,11 @@ func TestTailErrors(t *testing.T) {
 			t.Error(err)
 		}
 		p.cfg = good
+		p.server.SetFaults(1, local.Fault{Kind: local.Error, Share: 1})
+		if err := only("no answer"); strings.Count(err.Error(), "describing stream") != 1 {
+			t.Errorf("%v does not say once what was being done", err)
+		}
+		p.server.SetFaults(1)
 		p.cfg.Shard = "shardId-000000000007"
 		if err := only("no shard"); !errors.Is(err, ErrShardNotFound) {
 			t.Error(err)
@@ -372,9 +377,9 @@ func TestTailErrors(t *testing.T) {
 		if _, ok := errors.AsType[*types.InvalidArgumentException](err); !ok {
 			t.Error(err)
 		}
-		p.cfg = TailConfig{Stream: "no stream", AWS: good.AWS, From: lease.ShardEnd(), PollInterval: 1}
+		p.cfg = TailConfig{Stream: "no stream", AWS: good.AWS, Endpoint: "localhost:4567", From: lease.ShardEnd(), PollInterval: 1}
 		err = only("faults")
-		for _, field := range []string{"Stream: ", "From: ", "PollInterval: "} {
+		for _, field := range []string{"Stream: ", "Endpoint: ", "From: ", "PollInterval: "} {
 			if !strings.Contains(err.Error(), field) {
 				t.Errorf("%v does not name %s", err, field)
 			}
