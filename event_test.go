@@ -1,13 +1,20 @@
 package leat
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"log/slog"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/leatstream/leat/lease"
+	"github.com/leatstream/leat/local"
 )
 
 // kindsIn returns the constants of a type of strings in a file, by their values.
@@ -58,4 +65,32 @@ func TestEveryEventHasAName(t *testing.T) {
 			}
 		}
 	}
+}
+
+// spill panics; its name is to be found in the stack.
+func spill(context.Context, *Record) error { panic("spilt") }
+
+// Who has to mend a handler that panics finds where it did so, in the log and in the event.
+func TestPanicIsToldWithItsStack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		r.put("a", 0)
+		var out bytes.Buffer
+		w := r.start("anna", spill, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
+		elapse(time.Minute)
+		r.must(w.stop())
+		if !strings.Contains(out.String(), "leat.spill(") {
+			t.Errorf("the log does not tell where the handler panicked:\n%s", &out)
+		}
+		for _, ev := range w.events {
+			if ev.Kind != EventRetrying {
+				continue
+			}
+			if p, ok := errors.AsType[*PanicError](ev.Err); !ok || p.Value != "spilt" || !bytes.Contains(p.Stack, []byte("leat.spill(")) {
+				t.Errorf("%v is no PanicError with its stack", ev.Err)
+			}
+			return
+		}
+		t.Error("nobody was told")
+	})
 }

@@ -58,9 +58,19 @@ func Defer(ctx context.Context) (ack func(error)) {
 	return func(err error) { settle(steering(err)) }
 }
 
-// Causes of a handler's cancelled context (context.Cause).
+// PanicError is a handler's panic as an error: Value is what it panicked with, Stack the stack of its goroutine (as
+// debug.Stack writes it). Event.Err and ShardStats.Error wrap it, see errors.As; Logger gets the stack, too.
+type PanicError = dispatch.PanicError
+
+// Causes of a handler's cancelled context: context.Cause tells which.
 var (
-	ErrLeaseLost      = dispatch.ErrLeaseLost
-	ErrDraining       = dispatch.ErrDraining
+	// ErrLeaseLost says that the shard is, or may soon be, another worker's. What the handler returns does not count.
+	ErrLeaseLost = dispatch.ErrLeaseLost
+
+	// ErrDraining says that the worker is stopping, or gives the shard away, and that DrainTimeout is over. What the handler
+	// returns counts for 5 s more.
+	ErrDraining = dispatch.ErrDraining
+
+	// ErrHandlerTimeout says that the call has run for longer than HandlerTimeout. What the handler returns counts.
 	ErrHandlerTimeout = dispatch.ErrHandlerTimeout
 )

@@ -176,6 +176,9 @@ func (c *Consumer) tell(stream string, ev engine.Event) {
 	if ev.Err != nil {
 		attr("error", ev.Err.Error())
 	}
+	if panicked, ok := errors.AsType[*PanicError](ev.Err); ok {
+		attr("stack", string(panicked.Stack))
+	}
 	kind := c.eventKind(ev.Kind)
 	c.cfg.Logger.LogAttrs(context.Background(), kind.level(), "leat: "+string(kind), attrs...)
 	if c.cfg.Events != nil {
