@@ -205,7 +205,7 @@ func (r *run) judge() (err error) {
 	}
 	r.verdict = judge(r.producer.sofar(), r.calls, r.deaths)
 	if len(r.deaths) > 0 {
-		r.say("killed workers had handled %d records after their last checkpoints; %d of the repeats are not among them",
+		r.say("killed workers had handled %d records after their last checkpoints; repeats beside these: %d",
 			r.verdict.Bound, r.verdict.Unexplained)
 	}
 	return nil
