@@ -47,10 +47,10 @@ type Config struct {
 	// process.
 	Store Store
 
-	// Handler is called for each record. See HandlerFunc.
+	// Handler is called for each record, from several goroutines. HandlerFunc makes one of a function.
 	Handler Handler
 
-	// Batch handles records in batches. See BatchHandlerFunc.
+	// Batch handles records in batches. See BatchHandler.
 	Batch *Batch
 
 	// Shards handles shards: it is told of their beginning and end, and gets their records in batches. Order is
@@ -96,8 +96,8 @@ type Config struct {
 	// MaxBuffered bounds the bytes of records held in memory by this consumer, whatever the number of
 	// shards, answers on the way included. Default 64 MiB; under 16 MiB is refused, since one answer
 	// of the service may hold 10 MiB (Kinesis API reference, GetRecords). An answer that is larger than a
-	// quarter of it is let in over the bound, one at a time: it happens under the default, with large records, until
-	// the reader has learned their size.
+	// quarter of it is let in over the bound, one at a time. With the default that is rare; with less it happens where
+	// records are large, until the reader has learned their size.
 	MaxBuffered int64
 
 	// CheckpointInterval is the time between two writes of a shard's checkpoint; a crash repeats what
@@ -120,19 +120,19 @@ type Config struct {
 	FailoverTime time.Duration
 
 	// HandlerTimeout cancels the context of a call of the handler that runs for longer, with the cause
-	// ErrHandlerTimeout; what the handler then returns counts. 0 is no bound.
+	// ErrHandlerTimeout; what the handler then returns counts. Default 0: no bound.
 	HandlerTimeout time.Duration
 
-	// DrainTimeout is how long running handlers may take to end when the worker stops; then their
-	// contexts are cancelled, with the cause ErrDraining. Default 20 s, below the 30 s that Kubernetes
-	// grants.
+	// DrainTimeout is how long running handlers may take to end when the worker stops or gives a shard to another; then
+	// their contexts are cancelled, with the cause ErrDraining, and 5 s later their acks no longer count. Default
+	// 20 s: with these 5 s it is below the 30 s that Kubernetes grants.
 	DrainTimeout time.Duration
 
 	// Logger gets what changes: shards taken and lost, errors that are tried again. Nothing at Info in
 	// steady state, and never a record's data or key. Nil is slog.Default().
 	Logger *slog.Logger
 
-	// Events is told what happens, for metrics and alarms. It is called from one goroutine at a time,
+	// Events is told what happens, for metrics and alarms: see EventKind. It is called from one goroutine at a time,
 	// and must not block. Nil is nobody.
 	Events func(Event)
 }

@@ -9,16 +9,28 @@
 //		}),
 //	})
 //
+// Every process that runs this is a worker of the group "billing". Leases and checkpoints are kept in the DynamoDB table
+// "leat", which the first worker creates; [Config.Store] puts them elsewhere. A new group begins with the oldest record that
+// the stream keeps ([Config.Start]).
+//
+// Records may be handled one by one ([Handler]), in batches ([BatchHandler]), or by shard ([ShardHandler]); in the order of
+// their shard or of their key ([Order]). [Retry] says what becomes of a record that cannot be handled. [Defer] acknowledges
+// later. [Tail] reads a stream without a group.
+//
 // # What it promises
 //
-// Every record is handled at least once: a checkpoint never passes a record whose handler has not
-// returned nil, or which was given up as Config.Retry says. Records of one partition key are handled one at a
-// time, in order, also across workers, failovers, splits and merges. A clean stop repeats nothing (with PerKey: nothing
-// but what was handled above a record that is failing just then); a crash repeats what came after the
-// last checkpoint. A worker that cannot prove that a shard is its own starts no handler for it.
+// Every record is handled at least once: a checkpoint passes a record only once its handler has returned nil, or once it
+// was given up as [Config.Retry] says. Records of one partition key are handled one at a time, in order, also
+// across workers, failovers, splits and merges. A clean stop repeats nothing (with [PerKey]: nothing but what was
+// handled above a record that is failing just then); a crash repeats what came after the last checkpoint. A
+// worker that cannot prove that a shard is its own starts no handler for it.
 //
 // A handler that is paused inside its own side effect can still overlap with the next owner of its
-// shard. A sink that keeps the highest Record.Token per shard and refuses lower ones closes that gap.
+// shard. A sink that keeps the highest [Record.Token] per shard and refuses lower ones closes that gap.
+//
+// # Tests
+//
+// Package local is a Kinesis in memory: with its AWSConfig as [Config.AWS] a whole group runs in a test, without a socket.
 package leat
 
 import (
@@ -37,7 +49,7 @@ import (
 
 // Errors that Run returns, wrapped; see errors.Is.
 var (
-	// ErrStreamNotFound says that the stream does not exist, or no longer does.
+	// ErrStreamNotFound says that the stream does not exist, or no longer does: in this region, at this endpoint.
 	ErrStreamNotFound = errors.New("stream not found")
 
 	// ErrStreamRecreated says that the stream was deleted and created again under the same name: the

@@ -17,12 +17,12 @@ import (
 // or is skipped; or stops the consumer; as Then says. Tries are counted by the worker that holds the shard: another
 // one begins at 1.
 type Retry struct {
-	// Attempts is how often a record is tried before it is given up. 0 is no bound. A record of a batch that
+	// Attempts is how often a record is tried before it is given up. Default 0: no bound. A record of a batch that
 	// failed as a whole has failed with it; before it is given up it is tried alone.
 	Attempts int
 
 	// MaxAge gives up a record that fails when its ArrivalTime is longer ago, by this machine's clock against the
-	// service's. 0 is no bound.
+	// service's. Default 0: no bound.
 	MaxAge time.Duration
 
 	// Pause is the time before the second try, and doubles from try to try. Default 100 ms.

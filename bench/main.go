@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string, out, talk io.Writer) error {
 	flags.DurationVar(&o.period, "for", 2*time.Second, "how long each time, after a second of warming up")
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.StringVar(&o.profile, "profile", "", "write CPU profiles of what is measured into this `folder`")
-	flags.StringVar(&o.only, "only", "", "measure only what has this `text` in its name")
+	flags.StringVar(&o.only, "only", "", "throughput: measure only what has this `text` in its name")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

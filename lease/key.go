@@ -38,8 +38,8 @@ const (
 	controlText  = "control"
 )
 
-// String is the key as stores keep it (the native layout's range key):
-// "lease/<stream>/<shard>", "worker/<id>" or "control".
+// String is the key as text: "lease/<stream>/<shard>", "worker/<id>" or "control". Stores keep it so, but for package
+// store/dynamo, which gives the control item a name that one Query finds beside the workers.
 func (k Key) String() string {
 	switch k.Kind {
 	case KindLease:

@@ -14,7 +14,7 @@ import (
 // soon after ctx is done.
 type Store interface {
 	// Open makes sure that the store is there, and creates it only if it is absent and create is
-	// true. It is called once, before anything else.
+	// true. It comes before anything else, and again after it has failed.
 	Open(ctx context.Context, create bool) (Info, error)
 
 	// Members returns the group's worker items and its control item: one cheap read. Unless
