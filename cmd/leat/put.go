@@ -71,7 +71,8 @@ A line that cannot be a record (over the stream's limit, no JSON, no key) ends
 the command: the lines before it are put, it and those behind it are not.
 
 The summary goes to stderr; with --output json to stdout:
-{"stream", "records", "bytes", "retried", "seconds"}, also after an error.`,
+{"stream", "records", "bytes", "retried", "seconds"}, also after an error, once it
+has begun.`,
 		Example: `  seq 1000 | leat put orders
   leat put orders events.ndjson --json --key-field customer.id
   tail -f access.log | leat put clicks --key web-1 --rate 100
@@ -103,9 +104,10 @@ const maxRate = 1e9
 
 // check finds what is wrong with the flags.
 func (f *putFlags) check(stream string) error {
+	if err := faults(leat.TailConfig{Stream: stream}.Validate()); err != nil {
+		return err
+	}
 	switch {
-	case (leat.TailConfig{Stream: stream}).Validate() != nil:
-		return usagef("STREAM: %q is neither a stream's name nor its ARN", stream)
 	case f.keyField != "" && !f.json:
 		return usagef("--key-field: needs --json")
 	case f.keyField != "" && f.key != "":

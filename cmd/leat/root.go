@@ -58,7 +58,8 @@ func (p *program) root() *cobra.Command {
 Data goes to stdout, everything else to stderr. A stream is given by its name or
 its ARN. Region and credentials are found as the AWS command line does: by
 environment, shared files or role.`,
-		Example: `  leat local --stream orders:4        # a Kinesis on this machine, in memory
+		Example: `  leat demo --quick                   # a group of workers that loses nothing
+  leat local --stream orders:4        # a Kinesis on this machine, in memory
   export LEAT_ENDPOINT=http://127.0.0.1:4567
   seq 1000 | leat put orders
   leat tail orders --from trim -n 10`,

@@ -140,10 +140,7 @@ func (f *tailFlags) config(stream string, now time.Time) (cfg leat.TailConfig, w
 		return cfg, nil, err
 	}
 	cfg.Endpoint = f.endpoint
-	if err := cfg.Validate(); err != nil {
-		return cfg, nil, usagef("%w", err)
-	}
-	return cfg, write, nil
+	return cfg, write, faults(cfg.Validate())
 }
 
 func (p *program) runTail(parent context.Context, stream string, flags *tailFlags) error {

@@ -35,10 +35,7 @@ func (f *tailFlags) groupConfig(stream string, now time.Time) (cfg leat.Config, 
 	cfg.Endpoint = f.endpoint
 	// As much as one answer of the service holds: a batch is written in pieces anyway.
 	cfg.Batch = &leat.Batch{MaxRecords: 10_000, MaxBytes: 10 << 20, Handler: leat.BatchHandlerFunc(nil)}
-	if err := cfg.Validate(); err != nil {
-		return cfg, nil, usagef("%w", err)
-	}
-	return cfg, write, nil
+	return cfg, write, faults(cfg.Validate())
 }
 
 // runGroup hands the stream's records out as a member of a group.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,27 @@ type usageError struct{ error }
 func (e *usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// flagOf is where a field of the library's configurations comes from.
+var flagOf = map[string]string{
+	"Stream": "STREAM", "Group": "--group", "Worker": "--worker", "Start": "--start", "From": "--from", "To": "--to",
+}
+
+// faults is what Validate returns, with the names of flags in the place of fields.
+func faults(err error) error {
+	if err == nil {
+		return nil
+	}
+	var all []string
+	for fault := range strings.SplitSeq(err.Error(), "\n") {
+		field, why, _ := strings.Cut(fault, ": ")
+		if flag, ok := flagOf[field]; ok {
+			field = flag
+		}
+		all = append(all, field+": "+why)
+	}
+	return usagef("%s", strings.Join(all, "; "))
+}
 
 // exactly is the check that a command has these arguments; one in brackets may be left out.
 func exactly(names ...string) cobra.PositionalArgs {

@@ -1,6 +1,8 @@
 // Package dynamo is a lease.Store in an Amazon DynamoDB table: for groups whose workers run on many machines.
 //
-//	store := dynamo.New(dynamo.Config{})
+//	leat.Config{Store: dynamo.New(dynamo.Config{Table: "leases"})}
+//
+// A leat.Config without a Store has one of these: the table "leat".
 //
 // # The table
 //

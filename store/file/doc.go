@@ -1,6 +1,8 @@
 // Package file is a lease.Store in a folder: for the workers of one machine, in any number of
 // processes, without a server. What it keeps is text that a person can read, and follow with tail -f.
 //
+//	leat.Config{Store: file.New("/var/lib/billing")}
+//
 // # The log
 //
 // A store is a log, a file log-<number>.jsonl of JSON lines. A line is an attempt to write one item:

@@ -1,5 +1,7 @@
 // Package memory is a lease.Store inside the process: for tests, for the simulator and for programs
 // whose workers all live in one process. Nothing outlives the Store.
+//
+//	leat.Config{Store: memory.New()}
 package memory
 
 import (
