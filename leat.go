@@ -56,7 +56,8 @@ var (
 	// group's checkpoints are another stream's. Nothing was changed; use another group, or delete the leases.
 	ErrStreamRecreated = lease.ErrRecreated
 
-	// ErrTrimmed says that records passed the stream's retention unread, and OnTrimmed is Halt.
+	// ErrTrimmed says that records passed the stream's retention unread. Run ends with it if OnTrimmed is Halt; Tail tells
+	// it, and goes on.
 	ErrTrimmed = errors.New("records passed the stream's retention unread")
 
 	// ErrNotReleased says that the worker stopped, but could not give its shards back: others take

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis"
 	"github.com/aws/aws-sdk-go-v2/service/kinesis/types"
 
@@ -149,6 +151,7 @@ func (p *putter) send(ctx context.Context) error {
 	calling, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	out, err := p.api.PutRecords(calling, in)
 	done()
+	p.retried += int64(entries) * resent(out, err)
 	if err != nil {
 		if !passing(err) {
 			return fmt.Errorf("putting into %s: %w", p.stream, err)
@@ -177,6 +180,18 @@ func (p *putter) send(ctx context.Context) error {
 	}
 	p.retried += int64(entries - len(put))
 	return p.pause(ctx, failed)
+}
+
+// resent is how often the SDK itself has sent the request again.
+func resent(out *kinesis.PutRecordsOutput, err error) int64 {
+	if spent, ok := errors.AsType[*retry.MaxAttemptsError](err); ok {
+		return int64(spent.Attempt - 1)
+	}
+	if out == nil {
+		return 0
+	}
+	attempts, _ := retry.GetAttemptResults(out.ResultMetadata)
+	return max(0, int64(len(attempts.Results)-1))
 }
 
 // remove takes what was put out of the queue. The rest keeps its order.

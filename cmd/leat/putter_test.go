@@ -110,6 +110,29 @@ func TestPutterKeepsOrder(t *testing.T) {
 	}
 }
 
+// A record that the SDK itself sends again was sent again, too.
+func TestPutterCountsTheSDKsRetries(t *testing.T) {
+	for refused, want := range map[int]int64{0: 0, 2: 2, 4: 4} { // of the SDK's three tries; the putter begins anew
+		synctest.Test(t, func(t *testing.T) {
+			server, client := puddle(t, local.Config{})
+			server.SetFaults(1, local.Fault{Kind: local.Throttle, Op: "PutRecords", Share: 1, Count: refused})
+			if refused == 0 {
+				server.SetFaults(1)
+			}
+			p := &putter{api: client, stream: "one"}
+			p.add(entry{line: 1, key: "k", data: []byte("tea")})
+			for len(p.pending) > 0 {
+				if err := p.send(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if p.retried != want {
+				t.Errorf("%d refusals: sent again %d times, want %d", refused, p.retried, want)
+			}
+		})
+	}
+}
+
 // The shard's own limits, throttled requests and failures slow put down and lose nothing.
 func TestPutterWithinLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
