@@ -51,13 +51,13 @@ const (
 // Event is something that happened. It holds no data and no keys of records.
 type Event struct {
 	Kind     EventKind
-	Time     time.Time
+	Time     time.Time // by this machine's clock
 	Group    string
-	Stream   string
-	Worker   string   // this worker's id, or the other's for the peer events
+	Stream   string   // its name, also where Config.Stream is an ARN
+	Worker   string   // this worker's id, or the other's for the peer events; "" where nobody's is told
 	Shard    string   // "" if it is not about one
 	Position Position // where the shard stands
-	Err      error
+	Err      error    // where Kind says so, else nil
 }
 
 // eventKind is the public name of what the engine or the protocol reports.

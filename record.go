@@ -10,7 +10,7 @@ import (
 // Record is one record of a stream.
 //
 // A Record and its Data are valid until the handler returns, or its deferred ack has come (with Tail: until the next step of the
-// loop). After that other records' bytes come to lie there: Clone keeps it. Its strings are ordinary ones, which nobody changes.
+// loop). After that the memory is used for other records: Clone what is kept. The strings are ordinary ones, which nobody changes.
 type Record struct {
 	Stream string // name of the stream
 	Shard  string // id of the shard
@@ -21,9 +21,9 @@ type Record struct {
 	// SubSequenceNumber is the place inside an aggregated record, from 0.
 	SubSequenceNumber int64
 
-	PartitionKey    string
+	PartitionKey    string // 1 to 256 characters
 	ExplicitHashKey string // only known for records out of an aggregated one
-	Data            []byte
+	Data            []byte // may be empty; not to be changed: the next try of a record that failed gets the same bytes
 
 	// ArrivalTime is when the service took the record, by its clock, to the millisecond. It does not
 	// order records.

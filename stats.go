@@ -9,7 +9,7 @@ import (
 // Stats is where a worker stands at one moment.
 type Stats struct {
 	Group  string
-	Stream string
+	Stream string // as Config has it: a name or an ARN
 	Worker string // its id in the store: name@incarnation; "" before Run has joined
 
 	// Suspended says that the worker cannot prove that its shards are its own, since the store does not
