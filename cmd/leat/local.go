@@ -45,8 +45,8 @@ creates a stream, of one shard if it does not say else:
 A stream that no line and no --stream creates gets one shard. With a line that is
 wrong nothing is served.
 
-The endpoint is printed to stdout, once it answers. leat finds it by
-LEAT_ENDPOINT, every AWS SDK by AWS_ENDPOINT_URL_KINESIS.
+The endpoint, for this machine, is printed to stdout once it answers. leat finds it
+by LEAT_ENDPOINT, every AWS SDK by AWS_ENDPOINT_URL.
 
 Calls go wrong on demand: POST rules to /_leat/faults, GET shows them, DELETE
 clears them. A rule has a kind (throttle, error, delay, dropAnswer,
@@ -92,7 +92,7 @@ copy has it.`,
 			if err != nil {
 				return withHint(err, "--port 0 takes any free port")
 			}
-			endpoint := "http://" + listener.Addr().String()
+			endpoint := endpointAt(listener.Addr())
 			if _, err := fmt.Fprintln(p.stdout, endpoint); err != nil {
 				listener.Close()
 				return err
@@ -110,6 +110,15 @@ copy has it.`,
 	f.BoolVar(&unlimited, "unlimited", false, "without the quotas of reads and writes")
 	f.BoolVar(&allowRemote, "allow-remote", false, "allow a --host that other machines can reach")
 	return cmd
+}
+
+// endpointAt is where the server is called from this machine. An address that stands for all of the machine's is none to call.
+func endpointAt(listens net.Addr) string {
+	at := listens.String()
+	if tcp, ok := listens.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		at = net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return "http://" + at
 }
 
 // createLocal creates the stream of a --stream flag.
