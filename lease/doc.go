@@ -99,7 +99,8 @@
 //	answer lost, write late     repeated, recognised; the compare-and-swap makes a late one harmless
 //	stale reads                 harmless: a counter never goes back in anybody's view
 //	lease item changed by hand  the owner ends its epoch, at its next write or read of it, and takes again
-//	                            from the item
+//	                            from the item; if its counter was left as it was, the shard stands still
+//	                            and says so (InvariantBroken): nobody can tell which of the two is right
 //	lease item deleted          the owner ends its epoch, as above; two audits later the lease is made again,
 //	                            from where the group began
 //	records expire unread       told: by the reader, by the owner of a shard that is not listed any more,
