@@ -66,6 +66,36 @@ func TestJoinBalances(t *testing.T) {
 	}
 }
 
+// A worker that sees the others some milliseconds before its own first heartbeat is answered gets its share as soon as any.
+func TestJoinBalancesWhateverComesFirst(t *testing.T) {
+	g := newGroup(t, shards(4)...)
+	g.join("a")
+	g.join("b")
+	g.pass(5 * time.Second)
+
+	c := &worker{id: "c", member: lease.NewMember(config("c")), open: map[string]lease.Open{}, acked: map[string]lease.Position{}}
+	g.workers = append(g.workers, c)
+	var joined []lease.Event
+	for events := []lease.Event{lease.Tick{}}; len(events) > 0; events = events[1:] {
+		for _, action := range c.member.Step(g.now, events[0]) {
+			answer := g.do(c, action)
+			if _, write := action.(lease.WriteItem); write {
+				joined = append(joined, answer)
+			} else if answer != nil {
+				events = append(events, answer)
+			}
+		}
+	}
+	g.now = g.now.Add(5 * time.Millisecond)
+	for _, answer := range joined {
+		g.step(c, answer)
+	}
+	g.pass(5 * time.Second)
+	if len(c.open) != 1 {
+		t.Errorf("c has %d shards, want 1", len(c.open))
+	}
+}
+
 // A worker that joins while leases rest cannot know which: it still gets its share at once, of those that
 // do not. So in a rolling restart nobody waits for a minute.
 func TestNewcomerAmongRestingLeases(t *testing.T) {

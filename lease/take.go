@@ -82,8 +82,12 @@ func (m *Member) take() {
 		}
 		candidates = append(candidates, c)
 	}
-	if len(free) == 0 && clear && m.leasesLast >= m.changedAt.Add(echoPause) {
-		m.balance(Balance(owned, candidates), owned)
+	if len(free) == 0 && clear {
+		if settled := m.changedAt.Add(echoPause); m.leasesLast >= settled {
+			m.balance(Balance(owned, candidates), owned)
+		} else {
+			m.leasesNext = min(m.leasesNext, settled)
+		}
 	}
 	elsewhere := false
 	for shard, id := range Share(free, candidates) {
