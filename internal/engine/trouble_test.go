@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/leatstream/leat/lease"
+	"github.com/leatstream/leat/store/memory"
+)
+
+// partly is a store of which one kind of calls fails for a while.
+type partly struct {
+	lease.Store
+	fails       string
+	from, until time.Time
+}
+
+var errPartly = errors.New("not this kind")
+
+func (s partly) failing(kind string) bool {
+	now := time.Now()
+	return s.fails == kind && !now.Before(s.from) && now.Before(s.until)
+}
+
+func (s partly) Members(ctx context.Context, group string, consistent bool) ([]lease.Item, error) {
+	if s.failing("members") {
+		return nil, errPartly
+	}
+	return s.Store.Members(ctx, group, consistent)
+}
+
+func (s partly) Leases(ctx context.Context, group, stream string) iter.Seq2[lease.Item, error] {
+	if s.failing("leases") {
+		return func(yield func(lease.Item, error) bool) { yield(lease.Item{}, errPartly) }
+	}
+	return s.Store.Leases(ctx, group, stream)
+}
+
+func (s partly) Write(ctx context.Context, group string, w lease.Write) (lease.Item, error) {
+	if s.failing("writes") {
+		return lease.Item{}, errPartly
+	}
+	return s.Store.Write(ctx, group, w)
+}
+
+// Trouble with one kind of calls to the store is told, once, and its end, though calls of the other kinds succeed all the time.
+func TestStoreTroubleOfOneKind(t *testing.T) {
+	for kind, after := range map[string]time.Duration{"members": 10 * time.Second, "leases": 0, "writes": 10 * time.Second} {
+		t.Run(kind, func(t *testing.T) {
+			kinds, last, err := performWith(t, func(c *Config) {
+				c.Store = partly{memory.New(), kind, time.Now().Add(after), time.Now().Add(40 * time.Second)}
+			}, nil)
+			told := slices.DeleteFunc(kinds, func(k lease.ReportKind) bool { return k != StoreTrouble && k != StoreBack })
+			if !slices.Equal(told, []lease.ReportKind{StoreTrouble, StoreBack}) || last.StoreErr != nil || err != nil {
+				t.Errorf("events %v, at the end %v; error %v", told, last.StoreErr, err)
+			}
+		})
+	}
+}
