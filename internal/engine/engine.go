@@ -114,6 +114,8 @@ type Engine struct {
 	holds  map[string]error  // by shard: why operators keep everybody off it
 	halted map[string]ShardStats
 	store  storeHealth
+
+	unlisted bool // the stream's shards cannot be listed, and people know it
 }
 
 // New returns an engine that has done nothing yet.

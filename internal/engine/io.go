@@ -139,5 +139,23 @@ func (e *Engine) listShards(ctx context.Context, a lease.ListShards) lease.Event
 			e.stopWith(gone)
 		}
 	}
+	if ctx.Err() == nil {
+		e.noteListing(err)
+	}
 	return lease.Listed{Shards: shards, Err: err}
+}
+
+// noteListing tells people when the stream's shards cannot be listed, and when they can again. The listing has been tried for
+// a while, if there is any use.
+func (e *Engine) noteListing(err error) {
+	e.mu.Lock()
+	was := e.unlisted
+	e.unlisted = err != nil
+	e.mu.Unlock()
+	switch {
+	case err != nil && !was:
+		e.say(Event{Kind: Stuck, Err: err})
+	case err == nil && was:
+		e.say(Event{Kind: Moving})
+	}
 }

@@ -61,3 +61,21 @@ func TestStoreTroubleOfOneKind(t *testing.T) {
 		})
 	}
 }
+
+// A worker that cannot list the stream's shards has nothing to read, or does not learn of new shards: it says so, once, and when
+// it can.
+func TestListingThatFails(t *testing.T) {
+	kinds, last, err := performWith(t, func(c *Config) {
+		list, until := c.List, time.Now().Add(20*time.Second)
+		c.List = func(ctx context.Context, at *lease.Position) ([]lease.Shard, error) {
+			if time.Now().Before(until) {
+				return nil, errors.New("kinesis:ListShards is not allowed")
+			}
+			return list(ctx, at)
+		}
+	}, nil)
+	told := slices.DeleteFunc(kinds, func(k lease.ReportKind) bool { return k != Stuck && k != Moving })
+	if !slices.Equal(told, []lease.ReportKind{Stuck, Moving}) || len(last.Shards) != 1 || err != nil {
+		t.Errorf("events %v, %+v; error %v", told, last.Shards, err)
+	}
+}
