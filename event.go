@@ -27,7 +27,7 @@ const (
 	EventNewShard EventKind = "new shard" // Shard got its lease
 
 	EventRetrying     EventKind = "retrying"      // a record of Shard failed 5 times, and goes on being tried: Err; others may do so too
-	EventStuck        EventKind = "stuck"         // Shard cannot be read, and is tried again, or waits for one record at MaxInFlight: Err. No Shard: the stream's shards cannot be listed
+	EventStuck        EventKind = "stuck"         // Shard cannot be read (what may pass by itself: for a minute), and is tried again, or waits for one record at MaxInFlight: Err. No Shard: the stream's shards cannot be listed
 	EventMoving       EventKind = "moving"        // Shard, retrying or stuck before, moves again: no record is retried. No Shard: the shards were listed
 	EventSkipped      EventKind = "skipped"       // the record of Shard that ends at Position was given up and dropped, because of Err
 	EventDeadLettered EventKind = "dead lettered" // the record of Shard that ends at Position was given up and sent to DeadLetter, because of Err

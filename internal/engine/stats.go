@@ -96,8 +96,6 @@ func (g *grant) why(lane dispatch.LaneState) string {
 		return (&dispatch.HeadError{Above: lane.Above}).Error()
 	case head != "":
 		return head
-	case g.stuck != nil:
-		return fmt.Sprintf("cannot be read: %v", g.stuck)
 	}
 	return g.reader.Status()
 }

@@ -35,15 +35,16 @@ type Config struct {
 	// Random returns numbers in [0, 1) for jitter; nil means math/rand/v2. Only Next calls it.
 	Random func() float64
 
-	// Notice is told about trouble that passes only when a person acts, once per change; nil means
-	// nobody is. Next calls it, and it must not block.
+	// Notice is told about trouble that passes only when a person acts, and about any that has not passed for a minute,
+	// once per change; nil means nobody is. Next calls it, and it must not block.
 	Notice func(Notice)
 }
 
-// Notice is trouble that passes only when a person acts, or its end.
+// Notice is trouble that somebody should look at, or its end.
 type Notice struct {
-	Shard string
-	Err   error // nil: it is over
+	Shard   string
+	Err     error // nil: it is over
+	Passing bool  // it may pass by itself, and has not for a minute
 }
 
 // Batch is what Next tells. Any of its parts may be empty.
@@ -115,7 +116,7 @@ type Reader struct {
 	ended     bool
 	pause     time.Time // no call before
 	failures  int       // in a row
-	denied    string    // the code that Notice was told of
+	noticed   string    // what Notice was told of: the code, or that it is stalled
 	told      time.Duration
 	perRecord int64 // bytes taken for each record of an answer
 	lastTaken int64 // bytes taken for the last answer
@@ -217,9 +218,6 @@ func (r *Reader) Rewind(after lease.Position) int64 {
 
 // Status says, for people, what the reader is doing or what it waits for.
 func (r *Reader) Status() string { return r.status.text(time.Now()) }
-
-// Stalled is how long ago calls began to fail; 0 while they succeed.
-func (r *Reader) Stalled() time.Duration { return r.status.stalled(time.Now()) }
 
 // takeRewind goes back if somebody asked for it.
 func (r *Reader) takeRewind() {

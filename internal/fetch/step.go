@@ -182,12 +182,16 @@ func (r *Reader) failed(err error) (Batch, bool, error) {
 	r.failures++
 	r.status.failed(time.Now())
 	pause := backoff(r.failures, r.cfg.Random())
+	if kind != denied && r.noticed == "" && r.status.stalled(time.Now()) >= stalledAfter {
+		r.noticed = "stalled"
+		r.cfg.Notice(Notice{Shard: r.cfg.Shard, Err: err, Passing: true})
+	}
 	switch kind {
 	case throttled:
 		r.park(pause, "throttled ("+code+")")
 	case denied:
-		if r.denied != code {
-			r.denied = code
+		if r.noticed != code {
+			r.noticed = code
 			r.cfg.Notice(Notice{Shard: r.cfg.Shard, Err: err})
 		}
 		r.park(deniedRetry, fmt.Sprintf("access denied, tried again each minute: %v", err))
@@ -222,8 +226,8 @@ func (r *Reader) close() {
 func (r *Reader) well(behind time.Duration) {
 	r.failures = 0
 	r.status.succeeded(behind)
-	if r.denied != "" {
-		r.denied = ""
+	if r.noticed != "" {
+		r.noticed = ""
 		r.cfg.Notice(Notice{Shard: r.cfg.Shard})
 	}
 }
