@@ -368,6 +368,36 @@ func TestUnreadableLeaseHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// A lease that cannot be read is left alone, and its shard with it, until somebody deletes it: then it is made again, as any that
+// was deleted, by whoever had seen it bad, too. One that is bad again is told again.
+func TestUnreadableLeaseIsDeleted(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	key := lease.LeaseKey("orders", "shard-1").String()
+	bad := []*lease.ItemError{{Key: key, Err: errors.New("corrupt")}}
+	g.remove("shard-1")
+	g.bad = bad
+	g.pass(10 * time.Minute)
+	if _, open := a.open["shard-1"]; open || !g.reported("a: unreadable "+key) {
+		t.Fatalf("open %v, reports %q", a.open, g.reports)
+	}
+	g.bad = nil
+	g.pass(90 * time.Second)
+	if _, open := a.open["shard-1"]; open {
+		t.Fatal("made again by the first audit that missed it")
+	}
+	g.pass(3 * time.Minute)
+	if _, open := a.open["shard-1"]; !open {
+		t.Fatalf("never made again; reports %q", g.reports)
+	}
+	g.reports, g.bad = nil, bad
+	g.pass(2 * time.Minute)
+	if !g.reported("a: unreadable " + key) {
+		t.Errorf("not told again; reports %q", g.reports)
+	}
+}
+
 // After an outage a checkpoint is written as soon as a heartbeat is, though its own next try was to come seconds later.
 func TestCheckpointAfterOutage(t *testing.T) {
 	g := newGroup(t, shards(1)...)

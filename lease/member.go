@@ -70,7 +70,7 @@ type Member struct {
 	// The leases of the stream, as read.
 	view          map[string]*viewed
 	viewOrder     []*viewed       // of view, sorted by shard; nil: to be made anew
-	unreadable    map[string]bool // item keys
+	unreadable    map[string]bool // item keys; replaced by each read
 	leasesAsked   bool
 	leasesBegun   uint64
 	leasesBegunAt Time

@@ -206,9 +206,12 @@ func (m *Member) audit() {
 		leases[shard] = v.item.Lease
 	}
 	for _, s := range MissingLeases(leases, m.listed) {
+		if m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()] {
+			continue
+		}
 		m.suspects[s.ID] = true
 		switch {
-		case !before[s.ID] || m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()]:
+		case !before[s.ID]:
 		case len(leases) == 0:
 			m.remake, m.roots = true, nil // there is no telling where the group began but by its start
 		default:
