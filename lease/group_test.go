@@ -449,3 +449,28 @@ func TestChildrenNeverKnown(t *testing.T) {
 		}
 	}
 }
+
+// A worker that runs for long does not keep those that came and went meanwhile, also if it is not the one that removes their
+// items.
+func TestPeersAreForgotten(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a, z := g.join("a"), g.join("z")
+	g.pass(time.Minute)
+	size := func(w *worker) int { return len(w.member.AppendState(nil)) }
+	before := [2]int{size(a), size(z)}
+	for i := range 100 {
+		w := g.join(fmt.Sprint("m", i))
+		g.pass(5 * time.Second)
+		g.step(w, lease.Stop{})
+		g.pass(5 * time.Second)
+		if !w.done {
+			t.Fatal("it has not left")
+		}
+	}
+	g.pass(15 * time.Minute)
+	for i, w := range []*worker{a, z} {
+		if now := size(w); now > before[i]+500 {
+			t.Errorf("the state of %s takes %d bytes, and took %d", w.id, now, before[i])
+		}
+	}
+}

@@ -83,8 +83,10 @@ func (m *Member) onMembers(e MembersRead) {
 		m.consistentAt = m.membersBegun
 		m.stale = true
 		m.controlFound = m.controlFound && control
-		maps.DeleteFunc(m.peers, func(id string, _ *peer) bool { return !present[id] })
 	}
+	maps.DeleteFunc(m.peers, func(id string, p *peer) bool {
+		return !present[id] && (e.Consistent || !p.alive() && m.now.Sub(p.seen) >= wornOut)
+	})
 }
 
 // blind says whether the view of the members is too old to judge others by.
