@@ -114,9 +114,9 @@ type Config struct {
 	// leat local --unlimited.
 	ReadQuota ReadQuota
 
-	// FailoverTime is how long a worker may be silent before its shards go to others. Default 6 s, at
-	// least 1 s. A worker writes its heartbeat every third of it. All workers of a group should have
-	// the same.
+	// FailoverTime is how long this worker may be silent before its shards go to others. Default 6 s, from 1 s to 24 h.
+	// A worker writes its heartbeat every third of it. It may differ from worker to worker, as it does during a deploy that
+	// changes it: each is judged by its own.
 	FailoverTime time.Duration
 
 	// HandlerTimeout cancels the context of a call of the handler that runs for longer, with the cause
@@ -249,6 +249,9 @@ func (c Config) Validate() error {
 		fault("ReadQuota", "%d calls and %d bytes a second: neither may be negative", c.ReadQuota.Calls, c.ReadQuota.Bytes)
 	}
 	atLeast("FailoverTime", c.FailoverTime, minFailoverTime)
+	if c.FailoverTime > lease.MaxFailover {
+		fault("FailoverTime", "%v: at most %v", c.FailoverTime, lease.MaxFailover)
+	}
 	atLeast("HandlerTimeout", c.HandlerTimeout, 0)
 	atLeast("DrainTimeout", c.DrainTimeout, 0)
 	return errors.Join(faults...)

@@ -107,6 +107,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"ReadQuota", func(c *Config) { c.ReadQuota.Calls = -1 }},
 		{"ReadQuota", func(c *Config) { c.ReadQuota.Bytes = -1 }},
 		{"FailoverTime", func(c *Config) { c.FailoverTime = 999 * time.Millisecond }},
+		{"FailoverTime", func(c *Config) { c.FailoverTime = 25 * time.Hour }},
 		{"HandlerTimeout", func(c *Config) { c.HandlerTimeout = -1 }},
 		{"DrainTimeout", func(c *Config) { c.DrainTimeout = -1 }},
 		{"Format", func(c *Config) { c.Format = -1 }},

@@ -450,6 +450,30 @@ func TestChildrenNeverKnown(t *testing.T) {
 	}
 }
 
+// Workers whose failover times differ, in a deploy that changes it for instance: each is judged by its own, so that none is
+// fenced while it may still start handlers, or between two of its heartbeats.
+func TestFailoverTimesDiffer(t *testing.T) {
+	g := newGroup(t, shards(4)...)
+	slow := g.join("slow", func(c *lease.MemberConfig) { c.Failover, c.Heartbeat = 30*time.Second, 10*time.Second })
+	quick := g.join("quick")
+	g.pass(5 * time.Minute)
+	if g.reported("quick: fenced slow") || len(slow.open) != 2 || len(quick.open) != 2 {
+		t.Fatalf("%d and %d shards are open; reports %q", len(slow.open), len(quick.open), g.reports)
+	}
+	slow.away = true // others begin when its own time is over: the group looks at that
+	g.pass(35 * time.Second)
+	if len(quick.open) != 4 {
+		t.Errorf("%d shards are open after the failover time of the one that died", len(quick.open))
+	}
+	slow = g.join("again", func(c *lease.MemberConfig) { c.Failover, c.Heartbeat = 30*time.Second, 10*time.Second })
+	g.pass(2 * time.Minute)
+	quick.away = true
+	g.pass(8 * time.Second)
+	if len(slow.open) != 4 {
+		t.Errorf("%d shards are open after the failover time of the one that died", len(slow.open))
+	}
+}
+
 // A worker that runs for long does not keep those that came and went meanwhile, also if it is not the one that removes their
 // items.
 func TestPeersAreForgotten(t *testing.T) {

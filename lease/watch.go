@@ -146,7 +146,7 @@ func (m *Member) fenceSilent() {
 		if !p.alive() || !p.reads(m.cfg.Stream) || m.writes[p.item.Key] != nil {
 			continue
 		}
-		if expiry := p.seen.Add(m.patience()); m.now < expiry {
+		if expiry := p.seen.Add(m.patience(p)); m.now < expiry {
 			m.silentAt = min(m.silentAt, expiry)
 			continue
 		}

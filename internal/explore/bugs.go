@@ -68,10 +68,13 @@ func (b Bug) alters(w lease.Write, stands lease.Item) lease.Write {
 	return w
 }
 
-// misread is how a lease looks to its readers.
+// misread is how an item looks to its readers.
 func (b Bug) misread(it lease.Item) lease.Item {
 	if b == NoParentGate {
 		it.Lease.Parents = nil
+	}
+	if b == ShortPatience && it.Key.Kind == lease.KindWorker {
+		it.Worker.Failover = it.Worker.Failover / 3 * 2
 	}
 	return it
 }

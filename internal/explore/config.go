@@ -89,14 +89,10 @@ const (
 // firstTick is where the clocks begin: 0 means "never" in a member.
 const firstTick = 10
 
-func (c *Config) member(slot int, id string) lease.MemberConfig {
-	d := 3 * c.Tick
-	if c.Bug == ShortPatience && slot > 0 {
-		d = 2 * c.Tick
-	}
+func (c *Config) member(id string) lease.MemberConfig {
 	return lease.MemberConfig{
 		ID: id, Stream: stream, ARN: "arn", Created: time.UnixMilli(1), Start: lease.TrimHorizon(),
-		Failover: d, Heartbeat: c.Tick, Watch: c.Tick,
+		Failover: 3 * c.Tick, Heartbeat: c.Tick, Watch: c.Tick,
 		Relist: time.Duration(c.Relist) * c.Tick, Checkpoint: c.Tick,
 	}
 }
