@@ -20,7 +20,7 @@ import (
 // Reader reads one shard. *fetch.Reader is one.
 type Reader interface {
 	Next(context.Context) (fetch.Batch, error)
-	Rewind(after lease.Position) int64
+	Rewind(after lease.Position)
 	Status() string
 }
 

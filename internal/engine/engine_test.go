@@ -37,8 +37,8 @@ func (s *script) Next(ctx context.Context) (fetch.Batch, error) {
 	return a.batch, a.err
 }
 
-func (s *script) Rewind(lease.Position) int64 { return 0 }
-func (s *script) Status() string              { return "reading the script" }
+func (s *script) Rewind(lease.Position) {}
+func (s *script) Status() string        { return "reading the script" }
 
 // perform runs an engine over one shard for a virtual minute and returns its events and error. verify
 // is what the stream is found to be.

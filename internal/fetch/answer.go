@@ -69,10 +69,7 @@ func (r *Reader) judge(out *kinesis.GetRecordsOutput, all []record.Record) (Batc
 		// answer of the service always says how far behind it is.
 		return Batch{}, fmt.Errorf("shard %s: the answer has neither an iterator nor an end", r.cfg.Shard)
 	}
-	batch := Batch{
-		Behind:  time.Duration(max(0, aws.ToInt64(out.MillisBehindLatest))) * time.Millisecond,
-		Rewinds: r.seen,
-	}
+	batch := Batch{Behind: time.Duration(max(0, aws.ToInt64(out.MillisBehindLatest))) * time.Millisecond}
 	if !r.place.reached && len(all) > 0 {
 		first, err := r.position(&all[0])
 		if err != nil {
