@@ -450,6 +450,18 @@ func TestChildrenNeverKnown(t *testing.T) {
 	}
 }
 
+// A stream that shows no shards is one that is being made: the group does not take it for one without any.
+func TestStreamWithoutShardsYet(t *testing.T) {
+	g := newGroup(t)
+	a := g.join("a")
+	g.pass(10 * time.Second)
+	g.shards = shards(2)
+	g.pass(20 * time.Second)
+	if len(a.open) != 2 {
+		t.Errorf("%d shards are open 20 s after the stream has shown them", len(a.open))
+	}
+}
+
 // Workers whose failover times differ, in a deploy that changes it for instance: each is judged by its own, so that none is
 // fenced while it may still start handlers, or between two of its heartbeats.
 func TestFailoverTimesDiffer(t *testing.T) {

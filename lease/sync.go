@@ -166,7 +166,8 @@ func (m *Member) onListed(e Listed) {
 	asked := m.listAsked
 	m.listAsked = nil
 	m.heldDue = m.now // who still wants it asks again
-	if asked == nil || e.Err != nil {
+	// A listing without shards is of a stream that is being made: no other has none.
+	if asked == nil || e.Err != nil || len(e.Shards) == 0 {
 		m.stale = true
 		return
 	}
