@@ -57,7 +57,7 @@ func (t *turn) join(i int) {
 		p.id = string(rune('a'+i)) + strconv.Itoa(int(p.run))
 	}
 	t.tell("%s starts", p.id)
-	p.member = t.tables.member(lease.NewMember(t.cfg.member(p.id)), 0)
+	p.member = t.tables.member(lease.NewMember(t.cfg.member(i, p.id)), 0)
 	t.step(i, event{})
 }
 
