@@ -44,7 +44,7 @@ const (
 	EventInvariantBroken EventKind = "invariant broken"
 
 	EventStoreTrouble EventKind = "store trouble" // the lease store does not answer: Err
-	EventStoreBack    EventKind = "store back"    // the lease store answers again
+	EventStoreBack    EventKind = "store back"    // the lease store answers again: no call has failed for 10 s
 	EventUnreadable   EventKind = "unreadable"    // an item of the lease store is corrupt or foreign: Err
 )
 

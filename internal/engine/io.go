@@ -16,6 +16,9 @@ const leasesTimeout = 30 * time.Second
 // troubleAfter is how many calls of one kind fail in a row before people hear of it.
 const troubleAfter = 3
 
+// wellAfter is how long no call fails before people hear that trouble is over: a store that throttles fails and succeeds by turns.
+const wellAfter = 10 * time.Second
+
 // storeHealth is how the calls to the store go. Each kind has a count of its own: reads may fail, for a policy or an item that
 // cannot be read, while all writes succeed, and the other way round.
 type storeHealth struct {
@@ -23,7 +26,8 @@ type storeHealth struct {
 		failures int
 		err      error // of the last one
 	}
-	told bool
+	failed time.Time // the last time that any did
+	told   bool
 }
 
 // callKind says which of two calls to the store may fail for a reason that the other does not have.
@@ -67,11 +71,11 @@ func (e *Engine) noteStore(ctx context.Context, kind callKind, err error) {
 	say := lease.ReportKind("")
 	if err == nil {
 		c.failures = 0
-		if h.told && h.err() == nil {
+		if h.told && h.err() == nil && time.Since(h.failed) >= wellAfter {
 			h.told = false
 			say = StoreBack
 		}
-	} else if c.failures++; !h.told && (c.failures >= troubleAfter || errors.Is(err, lease.ErrStoreGone)) {
+	} else if c.failures, h.failed = c.failures+1, time.Now(); !h.told && (c.failures >= troubleAfter || errors.Is(err, lease.ErrStoreGone)) {
 		h.told = true
 		say = StoreTrouble
 	}

@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,13 +19,14 @@ type partly struct {
 	lease.Store
 	fails       string
 	from, until time.Time
+	calls       *atomic.Int64 // if set, two of five calls succeed all the same
 }
 
 var errPartly = errors.New("not this kind")
 
 func (s partly) failing(kind string) bool {
 	now := time.Now()
-	return s.fails == kind && !now.Before(s.from) && now.Before(s.until)
+	return s.fails == kind && !now.Before(s.from) && now.Before(s.until) && (s.calls == nil || s.calls.Add(1)%5 < 3)
 }
 
 func (s partly) Members(ctx context.Context, group string, consistent bool) ([]lease.Item, error) {
@@ -47,12 +50,20 @@ func (s partly) Write(ctx context.Context, group string, w lease.Write) (lease.I
 	return s.Store.Write(ctx, group, w)
 }
 
-// Trouble with one kind of calls to the store is told, once, and its end, though calls of the other kinds succeed all the time.
+// Trouble with one kind of calls to the store is told, once, and its end, though calls of the other kinds succeed all the time, and
+// also if some of that kind do, as in throttling.
 func TestStoreTroubleOfOneKind(t *testing.T) {
-	for kind, after := range map[string]time.Duration{"members": 10 * time.Second, "leases": 0, "writes": 10 * time.Second} {
-		t.Run(kind, func(t *testing.T) {
-			kinds, last, err := performWith(t, func(c *Config) {
-				c.Store = partly{memory.New(), kind, time.Now().Add(after), time.Now().Add(40 * time.Second)}
+	for _, c := range []struct {
+		kind  string
+		after time.Duration
+		calls *atomic.Int64
+	}{
+		{"members", 10 * time.Second, nil}, {"leases", 0, nil}, {"writes", 10 * time.Second, nil},
+		{"members", 10 * time.Second, new(atomic.Int64)}, {"writes", 10 * time.Second, new(atomic.Int64)},
+	} {
+		t.Run(fmt.Sprint(c.kind, c.calls != nil), func(t *testing.T) {
+			kinds, last, err := performWith(t, func(cfg *Config) {
+				cfg.Store = partly{memory.New(), c.kind, time.Now().Add(c.after), time.Now().Add(40 * time.Second), c.calls}
 			}, nil)
 			told := slices.DeleteFunc(kinds, func(k lease.ReportKind) bool { return k != StoreTrouble && k != StoreBack })
 			if !slices.Equal(told, []lease.ReportKind{StoreTrouble, StoreBack}) || last.StoreErr != nil || err != nil {
