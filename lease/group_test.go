@@ -450,6 +450,24 @@ func TestChildrenNeverKnown(t *testing.T) {
 	}
 }
 
+// An outage of the store that lasts for longer than a quick worker's failover time gets it fenced by nobody, also not by one that
+// has a long failover time and could go on through all of it.
+func TestOutageAndFailoverTimesDiffer(t *testing.T) {
+	for outage := 7 * time.Second; outage < 15*time.Second; outage += 50 * time.Millisecond {
+		g := newGroup(t, shards(2)...)
+		slow := g.join("slow", func(c *lease.MemberConfig) { c.Failover, c.Heartbeat = 30*time.Second, 10*time.Second })
+		quick := g.join("quick")
+		g.pass(60900 * time.Millisecond) // both have seen the other's last heartbeat
+		slow.cut, quick.cut = true, true
+		g.pass(outage)
+		slow.cut, quick.cut = false, false
+		g.pass(time.Minute)
+		if g.reported("slow: peer fenced ") || g.reported("quick: fenced ") {
+			t.Errorf("outage of %v: %q", outage, g.reports)
+		}
+	}
+}
+
 // A stream that shows no shards is one that is being made: the group does not take it for one without any.
 func TestStreamWithoutShardsYet(t *testing.T) {
 	g := newGroup(t)

@@ -213,9 +213,14 @@ func (m *Member) do(a Action) { m.out = append(m.out, a) }
 // suspended says whether the member cannot prove that it is a member: it starts nothing new.
 func (m *Member) suspended() bool { return m.now >= m.deadline }
 
-// patience is how long a worker must be silent before it is fenced: its own failover time, for that is how long it may go on, and
-// a margin for clocks whose rates differ.
+// failover is a worker's own failover time: how long it may go on without a heartbeat.
+func (m *Member) failover(p *peer) time.Duration {
+	return cmp.Or(p.item.Worker.Failover, m.cfg.Failover)
+}
+
+// patience is how long a worker must be silent before it is fenced: its failover time, and a margin for clocks whose rates
+// differ.
 func (m *Member) patience(p *peer) time.Duration {
-	failover := cmp.Or(p.item.Worker.Failover, m.cfg.Failover)
+	failover := m.failover(p)
 	return failover + max(failover/50, 200*time.Millisecond)
 }
