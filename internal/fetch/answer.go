@@ -22,9 +22,10 @@ func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, al
 		r.cfg.Credit.Give(taken)
 		return r.failed(err)
 	}
-	if err := r.settle(ctx, taken, batch.Size); ctx.Err() != nil {
-		return Batch{}, false, context.Cause(ctx)
-	} else if err != nil {
+	if err := r.settle(ctx, taken, batch.Size); err != nil {
+		if ctx.Err() != nil {
+			return Batch{}, false, context.Cause(ctx)
+		}
 		return r.failed(fmt.Errorf("waiting for memory: %w", err))
 	}
 	r.learn(max(taken, batch.Size), len(all))
