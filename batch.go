@@ -82,8 +82,8 @@ func (b *Batch) valid(c Config, fault func(field, format string, args ...any)) {
 	if most := or(c.MaxBuffered, defaultMaxBuffered) / 4; b.MaxBytes < 0 || int64(b.MaxBytes) > most {
 		fault("Batch.MaxBytes", "%d: at most %d, a quarter of MaxBuffered", b.MaxBytes, most)
 	}
-	if b.MaxWait < 0 {
-		fault("Batch.MaxWait", "%v is negative", b.MaxWait)
+	if b.MaxWait < 0 || b.MaxWait > maxPeriod {
+		fault("Batch.MaxWait", "%v: from 0 to %v", b.MaxWait, maxPeriod)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -114,9 +115,9 @@ type Config struct {
 	// leat local --unlimited.
 	ReadQuota ReadQuota
 
-	// FailoverTime is how long a worker may be silent before its shards go to others. Default 6 s, at
-	// least 1 s. A worker writes its heartbeat every third of it. All workers of a group should have
-	// the same.
+	// FailoverTime is how long this worker may be silent before its shards go to others. Default 6 s, from 1 s to 24 h.
+	// A worker writes its heartbeat every third of it. It may differ from worker to worker, as it does during a deploy that
+	// changes it: each is judged by its own.
 	FailoverTime time.Duration
 
 	// HandlerTimeout cancels the context of a call of the handler that runs for longer, with the cause
@@ -183,6 +184,7 @@ const (
 	defaultFailoverTime       = 6 * time.Second
 	minFailoverTime           = time.Second
 	defaultDrainTimeout       = 20 * time.Second
+	maxPeriod                 = 365 * 24 * time.Hour // no stream keeps its records for longer; sums of a few do not overflow
 )
 
 var (
@@ -203,8 +205,8 @@ func (c Config) Validate() error {
 	if err := validStream(c.Stream); err != nil {
 		fault("Stream", "%v", err)
 	}
-	if strings.ContainsAny(c.Worker, "/@ \n") || len(c.Worker) > 128 {
-		fault("Worker", "%q: at most 128 characters, no space, slash or @", c.Worker)
+	if strings.ContainsAny(c.Worker, "/@ \n") || len(c.Worker) > 128 || !utf8.ValidString(c.Worker) {
+		fault("Worker", "%q: at most 128 bytes of UTF-8, no space, slash or @", c.Worker)
 	}
 	if err := validEndpoint(c.Endpoint); err != nil {
 		fault("Endpoint", "%v", err)
@@ -238,19 +240,22 @@ func (c Config) Validate() error {
 	if c.MaxBuffered != 0 && c.MaxBuffered < minMaxBuffered {
 		fault("MaxBuffered", "%d bytes: at least %d, since one answer of Kinesis may hold 10 MiB", c.MaxBuffered, minMaxBuffered)
 	}
-	atLeast := func(field string, d, least time.Duration) {
+	within := func(field string, d, least, most time.Duration) {
 		if d != 0 && d < least {
 			fault(field, "%v: at least %v", d, least)
 		}
+		if d > most {
+			fault(field, "%v: at most %v", d, most)
+		}
 	}
-	atLeast("CheckpointInterval", c.CheckpointInterval, minCheckpointInterval)
-	atLeast("PollInterval", c.PollInterval, minPollInterval)
+	within("CheckpointInterval", c.CheckpointInterval, minCheckpointInterval, maxPeriod)
+	within("PollInterval", c.PollInterval, minPollInterval, maxPeriod)
 	if c.ReadQuota.Calls < 0 || c.ReadQuota.Bytes < 0 {
 		fault("ReadQuota", "%d calls and %d bytes a second: neither may be negative", c.ReadQuota.Calls, c.ReadQuota.Bytes)
 	}
-	atLeast("FailoverTime", c.FailoverTime, minFailoverTime)
-	atLeast("HandlerTimeout", c.HandlerTimeout, 0)
-	atLeast("DrainTimeout", c.DrainTimeout, 0)
+	within("FailoverTime", c.FailoverTime, minFailoverTime, lease.MaxFailover)
+	within("HandlerTimeout", c.HandlerTimeout, 0, maxPeriod)
+	within("DrainTimeout", c.DrainTimeout, 0, maxPeriod)
 	return errors.Join(faults...)
 }
 

@@ -2,6 +2,7 @@ package leat
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,7 @@ func TestValidateRefuses(t *testing.T) {
 		{"Endpoint", func(c *Config) { c.Endpoint = "http://" }},
 		{"Worker", func(c *Config) { c.Worker = "anna@host" }},
 		{"Worker", func(c *Config) { c.Worker = strings.Repeat("w", 129) }},
+		{"Worker", func(c *Config) { c.Worker = "anna\xff" }},
 		{"Handler", func(c *Config) { c.Handler = nil }},
 		{"Order", func(c *Config) { c.Order = PerKey(0) }},
 		{"Order", func(c *Config) { c.Order = PerKey(-1) }},
@@ -107,8 +109,14 @@ func TestValidateRefuses(t *testing.T) {
 		{"ReadQuota", func(c *Config) { c.ReadQuota.Calls = -1 }},
 		{"ReadQuota", func(c *Config) { c.ReadQuota.Bytes = -1 }},
 		{"FailoverTime", func(c *Config) { c.FailoverTime = 999 * time.Millisecond }},
+		{"FailoverTime", func(c *Config) { c.FailoverTime = 25 * time.Hour }},
 		{"HandlerTimeout", func(c *Config) { c.HandlerTimeout = -1 }},
+		{"HandlerTimeout", func(c *Config) { c.HandlerTimeout = math.MaxInt64 }},
 		{"DrainTimeout", func(c *Config) { c.DrainTimeout = -1 }},
+		{"DrainTimeout", func(c *Config) { c.DrainTimeout = math.MaxInt64 }},
+		{"CheckpointInterval", func(c *Config) { c.CheckpointInterval = math.MaxInt64 }},
+		{"PollInterval", func(c *Config) { c.PollInterval = math.MaxInt64 }},
+		{"Retry.MaxPause", func(c *Config) { c.Retry.MaxPause = math.MaxInt64 }},
 		{"Format", func(c *Config) { c.Format = -1 }},
 	} {
 		cfg := valid()

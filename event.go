@@ -27,8 +27,8 @@ const (
 	EventNewShard EventKind = "new shard" // Shard got its lease
 
 	EventRetrying     EventKind = "retrying"      // a record of Shard failed 5 times, and goes on being tried: Err; others may do so too
-	EventStuck        EventKind = "stuck"         // Shard cannot be read, and is tried again, or waits for one record at MaxInFlight: Err
-	EventMoving       EventKind = "moving"        // Shard, retrying or stuck before, moves again: no record is retried
+	EventStuck        EventKind = "stuck"         // Shard cannot be read (what may pass by itself: for a minute), and is tried again, or waits for one record at MaxInFlight: Err. No Shard: the stream's shards cannot be listed
+	EventMoving       EventKind = "moving"        // Shard, retrying or stuck before, moves again: no record is retried. No Shard: the shards were listed
 	EventSkipped      EventKind = "skipped"       // the record of Shard that ends at Position was given up and dropped, because of Err
 	EventDeadLettered EventKind = "dead lettered" // the record of Shard that ends at Position was given up and sent to DeadLetter, because of Err
 	EventCloseFailed  EventKind = "close failed"  // ShardHandler.Close returned Err for Shard; it is not called again
@@ -44,7 +44,7 @@ const (
 	EventInvariantBroken EventKind = "invariant broken"
 
 	EventStoreTrouble EventKind = "store trouble" // the lease store does not answer: Err
-	EventStoreBack    EventKind = "store back"    // the lease store answers again
+	EventStoreBack    EventKind = "store back"    // the lease store answers again: no call has failed for 10 s
 	EventUnreadable   EventKind = "unreadable"    // an item of the lease store is corrupt or foreign: Err
 )
 

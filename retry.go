@@ -59,14 +59,14 @@ func (r Retry) valid(c Config, fault func(field, format string, args ...any)) {
 	if r.Attempts < 0 {
 		fault("Retry.Attempts", "%d is negative; 0 is no bound", r.Attempts)
 	}
-	notNegative := func(field string, d time.Duration) {
-		if d < 0 {
-			fault(field, "%v is negative", d)
+	within := func(field string, d time.Duration) {
+		if d < 0 || d > maxPeriod {
+			fault(field, "%v: from 0 to %v", d, maxPeriod)
 		}
 	}
-	notNegative("Retry.MaxAge", r.MaxAge)
-	notNegative("Retry.Pause", r.Pause)
-	notNegative("Retry.MaxPause", r.MaxPause)
+	within("Retry.MaxAge", r.MaxAge)
+	within("Retry.Pause", r.Pause)
+	within("Retry.MaxPause", r.MaxPause)
 	switch r.Then {
 	case Continue:
 		if (r.Attempts > 0 || r.MaxAge > 0) && c.DeadLetter == nil {

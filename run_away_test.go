@@ -3,6 +3,7 @@ package leat
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,8 +58,8 @@ func TestRunMachineSleeps(t *testing.T) {
 	})
 }
 
-// F4: Kinesis does not answer for half an hour. No lease moves, Stats says why nothing does, and the group goes on
-// where it was.
+// F4: Kinesis does not answer for half an hour. No lease moves, people are told once, Stats says why nothing does, and the
+// group goes on where it was.
 func TestRunKinesisAway(t *testing.T) {
 	for name, kind := range map[string]local.FaultKind{"broken": local.Error, "silent": local.DropAnswer} {
 		t.Run(name, func(t *testing.T) {
@@ -78,6 +79,12 @@ func TestRunKinesisAway(t *testing.T) {
 				}
 				r.server.SetFaults(1)
 				elapse(time.Minute)
+				for _, w := range []*worker{anna, berta} {
+					told := slices.DeleteFunc(w.told(EventStuck, EventMoving), func(ev Event) bool { return ev.Shard == "" })
+					if len(told) != 2 || told[0].Kind != EventStuck || told[1].Kind != EventMoving {
+						t.Errorf("told %+v", told)
+					}
+				}
 				if moved := append(anna.kinds(EventLost, EventReleased, EventFenced), berta.kinds(EventLost, EventReleased, EventFenced)...); len(moved) != 0 {
 					t.Errorf("%v", moved)
 				}

@@ -81,6 +81,32 @@ func TestRunStartsAndHandsOverSoon(t *testing.T) {
 	})
 }
 
+// A checkpoint interval that is shorter than the worker's other periods holds, too: so much is repeated after a crash, and no more.
+func TestRunShortCheckpointInterval(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRiver(t, local.Config{}, 1)
+		w := r.start("anna", nil, func(c *Config) {
+			c.CheckpointInterval, c.PollInterval = 100*time.Millisecond, 200*time.Millisecond
+		})
+		elapse(5 * time.Second)
+		for range 100 {
+			r.put("key", 0)
+			elapse(230 * time.Millisecond)
+			last := r.log(nil)[r.count()-1]
+			if handled := time.Since(last.end); handled < 110*time.Millisecond {
+				continue // it may not be due
+			}
+			for _, item := range r.leases() {
+				if at, _, _ := item.Lease.Checkpoint.Sequence(); at != last.sequence {
+					t.Fatalf("the checkpoint is %s, %v after %s was handled", at, time.Since(last.end), last.sequence)
+				}
+			}
+		}
+		r.must(w.stop())
+		r.judge(0)
+	})
+}
+
 // H12: LATEST on a shard to which nobody writes stays where it was, over restarts.
 func TestRunLatestOnIdleShardHasNoGap(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -277,16 +278,22 @@ func (w *worker) stop() error {
 	return w.err
 }
 
-// kinds returns the kinds of the events so far.
-func (w *worker) kinds(about ...EventKind) (kinds []EventKind) {
+// told returns the events of these kinds so far.
+func (w *worker) told(about ...EventKind) (told []Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, ev := range w.events {
-		for _, k := range about {
-			if ev.Kind == k {
-				kinds = append(kinds, k)
-			}
+		if slices.Contains(about, ev.Kind) {
+			told = append(told, ev)
 		}
+	}
+	return told
+}
+
+// kinds returns the kinds of the events so far.
+func (w *worker) kinds(about ...EventKind) (kinds []EventKind) {
+	for _, ev := range w.told(about...) {
+		kinds = append(kinds, ev.Kind)
 	}
 	return kinds
 }

@@ -16,7 +16,7 @@ type Stats struct {
 	// answer: no handler is started.
 	Suspended bool
 
-	StoreError error // of the last call to the store; nil if it answered
+	StoreError error // of the last reads and write of the store; nil if it answered
 
 	Buffered     int64 // bytes of records held in memory, answers on the way included
 	BufferedPeak int64 // the most that ever were; see Config.MaxBuffered

@@ -243,7 +243,7 @@ func (t *tail) start(id string, from Position) {
 		Stream: t.stream.Stream, Shard: id, Start: from, PollInterval: t.cfg.PollInterval, Credit: s.share,
 		// What only a person can put right is an error here: nobody waits a minute before a screen.
 		Notice: func(n fetch.Notice) {
-			if n.Err != nil {
+			if n.Err != nil && !n.Passing {
 				s.cancel(n.Err)
 			}
 		},

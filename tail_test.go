@@ -148,6 +148,19 @@ func TestTailReadsAndLeaves(t *testing.T) {
 	})
 }
 
+// An outage of minutes is waited for.
+func TestTailOutlivesOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPond(t, local.Config{}, 1)
+		p.put("a", "one")
+		p.server.SetFaults(1, local.Fault{Kind: local.Error, Op: "GetRecords", Share: 1})
+		time.AfterFunc(5*time.Minute, func() { p.server.SetFaults(1) })
+		if got := p.read(t.Context(), 1); got[0] != "one" {
+			t.Errorf("read %q", got)
+		}
+	})
+}
+
 func TestTailLatestFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPond(t, local.Config{}, 2)

@@ -40,6 +40,7 @@ const (
 	attrState     = "state"
 	attrStreams   = "streams"
 	attrMaxShards = "maxShards"
+	attrFailover  = "failoverMillis"
 	attrWants     = "wants"
 
 	attrChanges = "changes"
@@ -57,7 +58,7 @@ func AttributeNames(op Op, kind Kind) []string {
 		return []string{attrCounter, attrOwner, attrCheckpoint, attrSub, attrOwnerSwitches, attrParents,
 			attrChildren, attrHashStart, attrHashEnd, attrPinned, attrRoot}
 	case KindWorker:
-		return []string{attrHeartbeat, attrState, attrStreams, attrMaxShards, attrWants}
+		return []string{attrHeartbeat, attrState, attrStreams, attrMaxShards, attrFailover, attrWants}
 	case KindControl:
 		return []string{attrChanges, attrVersion, attrStreams}
 	}
@@ -108,6 +109,7 @@ func (it Item) Attributes() Attributes {
 		a.setStrings(attrStreams, it.Worker.Streams)
 		a.setStrings(attrWants, it.Worker.Wants)
 		a.setNumber(attrMaxShards, int64(it.Worker.MaxShards))
+		a.setNumber(attrFailover, it.Worker.Failover.Milliseconds())
 	case KindControl:
 		a[attrVersion] = number(int64(it.Control.Version))
 		records := make([]string, len(it.Control.Streams))
@@ -150,6 +152,8 @@ func DecodeItem(key Key, a Attributes) (Item, error) {
 		}
 	case KindWorker:
 		it.Worker = Worker{Streams: d.texts(attrStreams), Wants: d.texts(attrWants), MaxShards: int(d.number(attrMaxShards, false))}
+		// The bound is for what somebody else has written: a worker that could never be fenced would keep its leases for ever.
+		it.Worker.Failover = time.Duration(min(d.number(attrFailover, false), MaxFailover.Milliseconds())) * time.Millisecond
 		switch state := d.text(attrState, true); state {
 		case Alive.String():
 			it.Worker.State = Alive

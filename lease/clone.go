@@ -10,10 +10,9 @@ func (m *Member) Clone() *Member {
 	c.peers = cloneValues(m.peers)
 	c.view = cloneValues(m.view)
 	c.held = cloneValues(m.held)
-	c.unreadable = maps.Clone(m.unreadable)
 	c.halted = maps.Clone(m.halted)
 	c.suspects = maps.Clone(m.suspects)
-	// The rest is replaced, never changed in place: items, listings, wants.
+	// The rest is replaced, never changed in place: items, listings, wants, what is unreadable.
 	return &c
 }
 

@@ -20,8 +20,8 @@
 //     first send of its last heartbeat that succeeded, plus the failover time D. Taking a lease or
 //     writing a checkpoint proves nothing.
 //   - An observer counts a worker's silence from after the answer that first showed its last
-//     heartbeat. After D + max(2 % of D, 200 ms) it fences the silent worker: one write to that
-//     worker's item, conditional on the heartbeat that it saw. Only then are its leases free.
+//     heartbeat. After D + max(2 % of D, 200 ms), the D of that worker, it fences it: one write to its
+//     item, conditional on the heartbeat that it saw. Only then are its leases free.
 //
 // The deadline runs from before the send, the silence from after the answer; so the first ends before
 // the second, whatever the clocks show, if their rates differ by less than 1 %. A worker past its

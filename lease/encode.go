@@ -164,6 +164,7 @@ func (e *encoder) item(it Item) {
 	w := it.Worker
 	e.number(int64(w.State))
 	e.number(int64(w.MaxShards))
+	e.number(int64(w.Failover))
 	e.texts(w.Streams)
 	e.texts(w.Wants)
 	e.number(int64(it.Control.Version))

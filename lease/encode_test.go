@@ -65,7 +65,7 @@ func fullMember() *Member {
 			Lease: Lease{Owner: "o", Checkpoint: Position{kind: kindSequence, seq: "1", sub: 2, at: 3}, OwnerSwitches: 1,
 				Parents: []string{"p"}, Children: []string{"c"}, HashRange: HashRange{Start: "0", End: "1"}, Root: true,
 				Hold: Hold{Version: 1, ID: "t", Reason: "r", For: time.Second}},
-			Worker: Worker{State: Alive, Streams: []string{"s"}, MaxShards: 1, Wants: []string{"s/x"}},
+			Worker: Worker{State: Alive, Streams: []string{"s"}, MaxShards: 1, Failover: time.Second, Wants: []string{"s/x"}},
 			Control: Control{Version: 1, Streams: []StreamRecord{
 				{Name: "s", ARN: "a", Created: time.UnixMilli(1), Start: Position{kind: kindSequence, seq: "1", sub: 2, at: 3}, Ready: true}}},
 		}

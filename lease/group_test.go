@@ -368,6 +368,36 @@ func TestUnreadableLeaseHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// A lease that cannot be read is left alone, and its shard with it, until somebody deletes it: then it is made again, as any that
+// was deleted, by whoever had seen it bad, too. One that is bad again is told again.
+func TestUnreadableLeaseIsDeleted(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a := g.join("a")
+	g.pass(5 * time.Second)
+	key := lease.LeaseKey("orders", "shard-1").String()
+	bad := []*lease.ItemError{{Key: key, Err: errors.New("corrupt")}}
+	g.remove("shard-1")
+	g.bad = bad
+	g.pass(10 * time.Minute)
+	if _, open := a.open["shard-1"]; open || !g.reported("a: unreadable "+key) {
+		t.Fatalf("open %v, reports %q", a.open, g.reports)
+	}
+	g.bad = nil
+	g.pass(90 * time.Second)
+	if _, open := a.open["shard-1"]; open {
+		t.Fatal("made again by the first audit that missed it")
+	}
+	g.pass(3 * time.Minute)
+	if _, open := a.open["shard-1"]; !open {
+		t.Fatalf("never made again; reports %q", g.reports)
+	}
+	g.reports, g.bad = nil, bad
+	g.pass(2 * time.Minute)
+	if !g.reported("a: unreadable " + key) {
+		t.Errorf("not told again; reports %q", g.reports)
+	}
+}
+
 // After an outage a checkpoint is written as soon as a heartbeat is, though its own next try was to come seconds later.
 func TestCheckpointAfterOutage(t *testing.T) {
 	g := newGroup(t, shards(1)...)
@@ -416,6 +446,85 @@ func TestChildrenNeverKnown(t *testing.T) {
 	for _, item := range g.leases() {
 		if item.Key.Shard == "shard-0" && !item.Lease.Checkpoint.IsShardEnd() {
 			t.Errorf("still open: %+v", item.Lease)
+		}
+	}
+}
+
+// An outage of the store that lasts for longer than a quick worker's failover time gets it fenced by nobody, also not by one that
+// has a long failover time and could go on through all of it.
+func TestOutageAndFailoverTimesDiffer(t *testing.T) {
+	for outage := 7 * time.Second; outage < 15*time.Second; outage += 50 * time.Millisecond {
+		g := newGroup(t, shards(2)...)
+		slow := g.join("slow", func(c *lease.MemberConfig) { c.Failover, c.Heartbeat = 30*time.Second, 10*time.Second })
+		quick := g.join("quick")
+		g.pass(60900 * time.Millisecond) // both have seen the other's last heartbeat
+		slow.cut, quick.cut = true, true
+		g.pass(outage)
+		slow.cut, quick.cut = false, false
+		g.pass(time.Minute)
+		if g.reported("slow: peer fenced ") || g.reported("quick: fenced ") {
+			t.Errorf("outage of %v: %q", outage, g.reports)
+		}
+	}
+}
+
+// A stream that shows no shards is one that is being made: the group does not take it for one without any.
+func TestStreamWithoutShardsYet(t *testing.T) {
+	g := newGroup(t)
+	a := g.join("a")
+	g.pass(10 * time.Second)
+	g.shards = shards(2)
+	g.pass(20 * time.Second)
+	if len(a.open) != 2 {
+		t.Errorf("%d shards are open 20 s after the stream has shown them", len(a.open))
+	}
+}
+
+// Workers whose failover times differ, in a deploy that changes it for instance: each is judged by its own, so that none is
+// fenced while it may still start handlers, or between two of its heartbeats.
+func TestFailoverTimesDiffer(t *testing.T) {
+	g := newGroup(t, shards(4)...)
+	slow := g.join("slow", func(c *lease.MemberConfig) { c.Failover, c.Heartbeat = 30*time.Second, 10*time.Second })
+	quick := g.join("quick")
+	g.pass(5 * time.Minute)
+	if g.reported("quick: fenced slow") || len(slow.open) != 2 || len(quick.open) != 2 {
+		t.Fatalf("%d and %d shards are open; reports %q", len(slow.open), len(quick.open), g.reports)
+	}
+	slow.away = true // others begin when its own time is over: the group looks at that
+	g.pass(35 * time.Second)
+	if len(quick.open) != 4 {
+		t.Errorf("%d shards are open after the failover time of the one that died", len(quick.open))
+	}
+	slow = g.join("again", func(c *lease.MemberConfig) { c.Failover, c.Heartbeat = 30*time.Second, 10*time.Second })
+	g.pass(2 * time.Minute)
+	quick.away = true
+	g.pass(8 * time.Second)
+	if len(slow.open) != 4 {
+		t.Errorf("%d shards are open after the failover time of the one that died", len(slow.open))
+	}
+}
+
+// A worker that runs for long does not keep those that came and went meanwhile, also if it is not the one that removes their
+// items.
+func TestPeersAreForgotten(t *testing.T) {
+	g := newGroup(t, shards(2)...)
+	a, z := g.join("a"), g.join("z")
+	g.pass(time.Minute)
+	size := func(w *worker) int { return len(w.member.AppendState(nil)) }
+	before := [2]int{size(a), size(z)}
+	for i := range 100 {
+		w := g.join(fmt.Sprint("m", i))
+		g.pass(5 * time.Second)
+		g.step(w, lease.Stop{})
+		g.pass(5 * time.Second)
+		if !w.done {
+			t.Fatal("it has not left")
+		}
+	}
+	g.pass(15 * time.Minute)
+	for i, w := range []*worker{a, z} {
+		if now := size(w); now > before[i]+500 {
+			t.Errorf("the state of %s takes %d bytes, and took %d", w.id, now, before[i])
 		}
 	}
 }

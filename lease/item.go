@@ -63,10 +63,14 @@ func (s WorkerState) String() string {
 // Worker is the part of an Item that holds a worker. It stays under 1 KB, one DynamoDB write unit.
 type Worker struct {
 	State     WorkerState
-	Streams   []string // names of the streams that it reads
-	MaxShards int      // it wants no more shards than this; 0 is no bound
-	Wants     []string // "stream/shard", sorted: leases of others that it asks for, for balance
+	Streams   []string      // names of the streams that it reads
+	MaxShards int           // it wants no more shards than this; 0 is no bound
+	Failover  time.Duration // its own: it may start handlers for so long after a heartbeat. Whole milliseconds, at most MaxFailover; 0 is not known
+	Wants     []string      // "stream/shard", sorted: leases of others that it asks for, for balance
 }
+
+// MaxFailover is the longest time that a worker may be silent before others take its leases.
+const MaxFailover = 24 * time.Hour
 
 // Control is the part of an Item that holds what a group knows as a whole.
 type Control struct {
@@ -104,7 +108,7 @@ func (it Item) Equal(other Item) bool {
 		slices.Equal(a.Parents, b.Parents) && slices.Equal(a.Children, b.Children) &&
 		a.HashRange == b.HashRange && a.Root == b.Root && a.Hold == b.Hold &&
 		it.Worker.State == other.Worker.State && it.Worker.MaxShards == other.Worker.MaxShards &&
-		slices.Equal(it.Worker.Streams, other.Worker.Streams) && slices.Equal(it.Worker.Wants, other.Worker.Wants) &&
+		it.Worker.Failover == other.Worker.Failover && slices.Equal(it.Worker.Streams, other.Worker.Streams) && slices.Equal(it.Worker.Wants, other.Worker.Wants) &&
 		it.Control.Version == other.Control.Version &&
 		slices.EqualFunc(it.Control.Streams, other.Control.Streams, StreamRecord.equal)
 }

@@ -39,7 +39,7 @@ func full() lease.Item {
 		Lease: lease.Lease{Owner: "anna", Checkpoint: lease.AtTimestamp(at), OwnerSwitches: 1, Parents: []string{"a"}, Children: []string{"b"},
 			HashRange: lease.HashRange{Start: "0", End: "1"}, Root: true,
 			Hold: lease.Hold{Version: 1, ID: "t1", Reason: "anna", For: time.Second}},
-		Worker: lease.Worker{State: lease.Alive, Streams: []string{"orders"}, MaxShards: 1, Wants: []string{"orders/t"}},
+		Worker: lease.Worker{State: lease.Alive, Streams: []string{"orders"}, MaxShards: 1, Failover: time.Second, Wants: []string{"orders/t"}},
 		Control: lease.Control{Version: 1, Streams: []lease.StreamRecord{
 			{Name: "orders", ARN: "arn", Created: at, Start: lease.AtTimestamp(at), Ready: true}}},
 	}

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"errors"
 	"time"
 )
@@ -14,7 +15,7 @@ type MemberConfig struct {
 	Start     Position  // where a new group begins; never LATEST: the caller turns it into a time
 	MaxShards int       // 0 is no bound
 
-	Failover   time.Duration // D: silence after which a worker's leases may move
+	Failover   time.Duration // D: silence after which this worker's leases may move; at most MaxFailover
 	Heartbeat  time.Duration // D/3
 	Watch      time.Duration // between reads of the members
 	Relist     time.Duration // between reads of the leases, and listings of the shards, when all is quiet
@@ -70,7 +71,7 @@ type Member struct {
 	// The leases of the stream, as read.
 	view          map[string]*viewed
 	viewOrder     []*viewed       // of view, sorted by shard; nil: to be made anew
-	unreadable    map[string]bool // item keys
+	unreadable    map[string]bool // item keys; replaced by each read
 	leasesAsked   bool
 	leasesBegun   uint64
 	leasesBegunAt Time
@@ -128,6 +129,7 @@ func NewMember(cfg MemberConfig) *Member {
 		cfg: cfg,
 		me: Item{Key: WorkerKey(cfg.ID), Worker: Worker{
 			State: Alive, Streams: []string{cfg.Stream}, MaxShards: cfg.MaxShards,
+			Failover: (cfg.Failover + time.Millisecond - 1).Truncate(time.Millisecond), // never below what this worker counts
 		}},
 		writes:     map[Key]*write{},
 		peers:      map[string]*peer{},
@@ -211,8 +213,14 @@ func (m *Member) do(a Action) { m.out = append(m.out, a) }
 // suspended says whether the member cannot prove that it is a member: it starts nothing new.
 func (m *Member) suspended() bool { return m.now >= m.deadline }
 
-// patience is how long a worker must be silent before it is fenced: the failover time and a margin
-// for clocks whose rates differ.
-func (m *Member) patience() time.Duration {
-	return m.cfg.Failover + max(m.cfg.Failover/50, 200*time.Millisecond)
+// failover is a worker's own failover time: how long it may go on without a heartbeat.
+func (m *Member) failover(p *peer) time.Duration {
+	return cmp.Or(p.item.Worker.Failover, m.cfg.Failover)
+}
+
+// patience is how long a worker must be silent before it is fenced: its failover time, and a margin for clocks whose rates
+// differ.
+func (m *Member) patience(p *peer) time.Duration {
+	failover := m.failover(p)
+	return failover + max(failover/50, 200*time.Millisecond)
 }

@@ -166,7 +166,8 @@ func (m *Member) onListed(e Listed) {
 	asked := m.listAsked
 	m.listAsked = nil
 	m.heldDue = m.now // who still wants it asks again
-	if asked == nil || e.Err != nil {
+	// A listing without shards is of a stream that is being made: no other has none.
+	if asked == nil || e.Err != nil || len(e.Shards) == 0 {
 		m.stale = true
 		return
 	}
@@ -206,9 +207,12 @@ func (m *Member) audit() {
 		leases[shard] = v.item.Lease
 	}
 	for _, s := range MissingLeases(leases, m.listed) {
+		if m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()] {
+			continue
+		}
 		m.suspects[s.ID] = true
 		switch {
-		case !before[s.ID] || m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()]:
+		case !before[s.ID]:
 		case len(leases) == 0:
 			m.remake, m.roots = true, nil // there is no telling where the group began but by its start
 		default:

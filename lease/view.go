@@ -64,12 +64,17 @@ func (m *Member) onLeases(e LeasesRead) {
 		return
 	}
 	m.leasesAsked = false
+	unreadable := make(map[string]bool, len(e.Bad))
 	for _, bad := range e.Bad {
+		unreadable[bad.Key] = true
 		if !m.unreadable[bad.Key] {
-			m.unreadable[bad.Key] = true
 			m.do(Report{Kind: Unreadable, Shard: bad.Key, Err: bad})
 		}
 	}
+	if e.Err != nil { // those that did not come may be as bad as they were
+		maps.Copy(unreadable, m.unreadable)
+	}
+	m.unreadable = unreadable
 	for _, item := range e.Items {
 		m.believes(item)
 		delete(m.suspects, item.Key.Shard)

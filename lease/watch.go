@@ -51,8 +51,7 @@ func (m *Member) onMembers(e MembersRead) {
 	}
 	// If this worker could not look for a while, nobody may have been able to write either: silence
 	// before the gap proves nothing fair. Start to count again.
-	gap := m.membersKnown && m.blind()
-	first := !m.membersKnown
+	first, last := !m.membersKnown, m.membersLast
 	m.membersLast, m.membersKnown = m.now, true
 
 	present := make(map[string]bool, len(e.Items))
@@ -73,8 +72,8 @@ func (m *Member) onMembers(e MembersRead) {
 				continue
 			}
 			m.sawPeer(item, first)
-			if gap {
-				m.peers[id].seen = m.now
+			if p := m.peers[id]; !first && m.blind(p, last) {
+				p.seen = m.now
 			}
 		}
 	}
@@ -83,12 +82,14 @@ func (m *Member) onMembers(e MembersRead) {
 		m.consistentAt = m.membersBegun
 		m.stale = true
 		m.controlFound = m.controlFound && control
-		maps.DeleteFunc(m.peers, func(id string, _ *peer) bool { return !present[id] })
 	}
+	maps.DeleteFunc(m.peers, func(id string, p *peer) bool {
+		return !present[id] && (e.Consistent || !p.alive() && m.now.Sub(p.seen) >= wornOut)
+	})
 }
 
-// blind says whether the view of the members is too old to judge others by.
-func (m *Member) blind() bool { return m.now.Sub(m.membersLast) > m.cfg.Failover/2 }
+// blind says whether a read of the members is too old to judge one of them by.
+func (m *Member) blind(p *peer, read Time) bool { return m.now.Sub(read) > m.failover(p)/2 }
 
 // sawPeer takes a worker's item into the view. A counter that goes back is a stale read.
 func (m *Member) sawPeer(item Item, quiet bool) {
@@ -131,7 +132,7 @@ func (m *Member) membershipChanged() {
 // the write is conditional on the heartbeat that was seen. But a worker that has not looked for a while
 // looks first.
 func (m *Member) fenceSilent() {
-	if m.suspended() || m.blind() {
+	if m.suspended() {
 		return
 	}
 	if m.now < m.silentAt {
@@ -141,10 +142,10 @@ func (m *Member) fenceSilent() {
 	m.silentAt = never
 	var silent []string
 	for id, p := range m.peers {
-		if !p.alive() || !p.reads(m.cfg.Stream) || m.writes[p.item.Key] != nil {
-			continue
+		if !p.alive() || !p.reads(m.cfg.Stream) || m.writes[p.item.Key] != nil || m.blind(p, m.membersLast) {
+			continue // the next read, or the write's outcome, makes silentAt 0
 		}
-		if expiry := p.seen.Add(m.patience()); m.now < expiry {
+		if expiry := p.seen.Add(m.patience(p)); m.now < expiry {
 			m.silentAt = min(m.silentAt, expiry)
 			continue
 		}

@@ -251,11 +251,11 @@ func (l *Lane) Drain() {
 
 // Cancel drains, starts no handler at all, and cancels the running handlers' contexts with this cause.
 func (l *Lane) Cancel(cause error) {
+	l.cancel(cause) // before the workers stop: by it Close is told why they do
 	l.mu.Lock()
 	l.halted = true
 	l.mu.Unlock()
 	l.Drain()
-	l.cancel(cause)
 }
 
 // Abandon makes acks inert from now on: the watermark stands.

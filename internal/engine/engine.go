@@ -20,7 +20,7 @@ import (
 // Reader reads one shard. *fetch.Reader is one.
 type Reader interface {
 	Next(context.Context) (fetch.Batch, error)
-	Rewind(after lease.Position) int64
+	Rewind(after lease.Position)
 	Status() string
 }
 
@@ -114,6 +114,8 @@ type Engine struct {
 	holds  map[string]error  // by shard: why operators keep everybody off it
 	halted map[string]ShardStats
 	store  storeHealth
+
+	unlisted bool // the stream's shards cannot be listed, and people know it
 }
 
 // New returns an engine that has done nothing yet.

@@ -37,17 +37,23 @@ func (s *script) Next(ctx context.Context) (fetch.Batch, error) {
 	return a.batch, a.err
 }
 
-func (s *script) Rewind(lease.Position) int64 { return 0 }
-func (s *script) Status() string              { return "reading the script" }
+func (s *script) Rewind(lease.Position) {}
+func (s *script) Status() string        { return "reading the script" }
 
 // perform runs an engine over one shard for a virtual minute and returns its events and error. verify
 // is what the stream is found to be.
 func perform(t *testing.T, verify error, answers ...answer) (kinds []lease.ReportKind, last Stats, err error) {
 	t.Helper()
+	return performWith(t, func(*Config) {}, verify, answers...)
+}
+
+// performWith is perform with another configuration; change is called in the bubble.
+func performWith(t *testing.T, change func(*Config), verify error, answers ...answer) (kinds []lease.ReportKind, last Stats, err error) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var mu sync.Mutex
-		e := New(Config{
+		cfg := Config{
 			Group: "billing", Worker: "anna", Stream: fetch.StreamInfo{Stream: fetch.Stream{Name: "orders"}, Created: began},
 			Start: lease.TrimHorizon(), Store: memory.New(),
 			List: func(context.Context, *lease.Position) ([]lease.Shard, error) {
@@ -64,7 +70,9 @@ func perform(t *testing.T, verify error, answers ...answer) (kinds []lease.Repor
 			CheckpointInterval: time.Second, FailoverTime: 6 * time.Second, DrainTimeout: time.Second,
 			Event: func(ev Event) { mu.Lock(); kinds = append(kinds, ev.Kind); mu.Unlock() },
 			Clock: func() lease.Time { return lease.Time(time.Hour).Add(time.Since(began)) },
-		})
+		}
+		change(&cfg)
+		e := New(cfg)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); err = e.Run(ctx) }()

@@ -29,9 +29,9 @@ type grant struct {
 	behind time.Duration
 	read   time.Time // of the last answer
 	bad    int64     // records that look like aggregated ones, and are not
-	stuck  error
-	waits  bool // for a handler of an older epoch
-	ended  bool // the epoch is over; only a handler is still running
+	stuck  bool      // it cannot be read, and people know it
+	waits  bool      // for a handler of an older epoch
+	ended  bool      // the epoch is over; only a handler is still running
 }
 
 // openGrant begins to read a shard and to hand it out. The order holds also across epochs: an older
@@ -221,12 +221,12 @@ func (g *grant) notice(n fetch.Notice) {
 	e := g.engine
 	e.mu.Lock()
 	was := g.stuck
-	g.stuck = n.Err
+	g.stuck = n.Err != nil
 	e.mu.Unlock()
 	switch {
-	case n.Err != nil && was == nil:
+	case n.Err != nil && !was:
 		e.say(Event{Kind: Stuck, Shard: g.shard, Position: g.lane.Watermark(), Err: n.Err})
-	case n.Err == nil && was != nil:
+	case n.Err == nil && was:
 		e.say(Event{Kind: Moving, Shard: g.shard, Position: g.lane.Watermark()})
 	}
 }
@@ -264,8 +264,8 @@ func (g *grant) close(reason lease.CloseReason) {
 	if reason == lease.CloseLost {
 		cause = dispatch.ErrLeaseLost
 	}
+	g.lane.Cancel(cause) // first: Abandon stops the workers, too
 	g.lane.Abandon()
-	g.lane.Cancel(cause)
 	g.cancel()
 	g.lane.Free()
 

@@ -13,14 +13,42 @@ import (
 // leasesTimeout bounds one read of all leases, which may be many pages.
 const leasesTimeout = 30 * time.Second
 
-// troubleAfter is how many calls to the store fail in a row before people hear of it.
+// troubleAfter is how many calls of one kind fail in a row before people hear of it.
 const troubleAfter = 3
 
-// storeHealth is how calls to the store go.
+// wellAfter is how long no call fails before people hear that trouble is over: a store that throttles fails and succeeds by turns.
+const wellAfter = 10 * time.Second
+
+// storeHealth is how the calls to the store go. Each kind has a count of its own: reads may fail, for a policy or an item that
+// cannot be read, while all writes succeed, and the other way round.
 type storeHealth struct {
-	failures int
-	err      error // the last one
-	told     bool
+	calls [callKinds]struct {
+		failures int
+		err      error // of the last one
+	}
+	failed time.Time // the last time that any did
+	told   bool
+}
+
+// callKind says which of two calls to the store may fail for a reason that the other does not have.
+type callKind int
+
+const (
+	members callKind = iota
+	leases
+	writes
+
+	callKinds // how many there are
+)
+
+// err is what is wrong, if anything is.
+func (h *storeHealth) err() error {
+	for _, c := range h.calls {
+		if c.err != nil {
+			return c.err
+		}
+	}
+	return nil
 }
 
 // attempt is the time-out of one call to the store: short enough that a heartbeat can be tried several
@@ -30,7 +58,7 @@ func (e *Engine) attempt(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // noteStore keeps count of calls to the store, and tells people when it stops and starts to answer.
-func (e *Engine) noteStore(ctx context.Context, err error) {
+func (e *Engine) noteStore(ctx context.Context, kind callKind, err error) {
 	if err != nil && ctx.Err() != nil {
 		return // the loop is over
 	}
@@ -38,14 +66,16 @@ func (e *Engine) noteStore(ctx context.Context, err error) {
 	defer e.said.Unlock()
 	e.mu.Lock()
 	h := &e.store
-	h.err = err
+	c := &h.calls[kind]
+	c.err = err
 	say := lease.ReportKind("")
 	if err == nil {
-		if h.told {
+		c.failures = 0
+		if h.told && h.err() == nil && time.Since(h.failed) >= wellAfter {
+			h.told = false
 			say = StoreBack
 		}
-		h.failures, h.told = 0, false
-	} else if h.failures++; !h.told && (h.failures >= troubleAfter || errors.Is(err, lease.ErrStoreGone)) {
+	} else if c.failures, h.failed = c.failures+1, time.Now(); !h.told && (c.failures >= troubleAfter || errors.Is(err, lease.ErrStoreGone)) {
 		h.told = true
 		say = StoreTrouble
 	}
@@ -62,7 +92,7 @@ func (e *Engine) readMembers(ctx context.Context, a lease.ReadMembers) lease.Eve
 	if err != nil {
 		err = fmt.Errorf("reading the members of group %s: %w", e.cfg.Group, err)
 	}
-	e.noteStore(ctx, err)
+	e.noteStore(ctx, members, err)
 	return lease.MembersRead{Items: items, Consistent: a.Consistent, Err: err}
 }
 
@@ -79,7 +109,7 @@ func (e *Engine) readLeases(ctx context.Context) lease.Event {
 			read.Items = append(read.Items, item)
 		}
 	}
-	e.noteStore(ctx, read.Err)
+	e.noteStore(ctx, leases, read.Err)
 	return read
 }
 
@@ -98,7 +128,7 @@ func (e *Engine) write(ctx context.Context, w lease.Write) lease.Event {
 		err = fmt.Errorf("writing %s of group %s: %w", w.Item.Key, e.cfg.Group, err)
 		written.Outcome, written.Err = lease.Unknown, err
 	}
-	e.noteStore(ctx, err)
+	e.noteStore(ctx, writes, err)
 	return written
 }
 
@@ -113,5 +143,23 @@ func (e *Engine) listShards(ctx context.Context, a lease.ListShards) lease.Event
 			e.stopWith(gone)
 		}
 	}
+	if ctx.Err() == nil {
+		e.noteListing(err)
+	}
 	return lease.Listed{Shards: shards, Err: err}
+}
+
+// noteListing tells people when the stream's shards cannot be listed, and when they can again. The listing has been tried for
+// a while, if there is any use.
+func (e *Engine) noteListing(err error) {
+	e.mu.Lock()
+	was := e.unlisted
+	e.unlisted = err != nil
+	e.mu.Unlock()
+	switch {
+	case err != nil && !was:
+		e.say(Event{Kind: Stuck, Err: err})
+	case err == nil && was:
+		e.say(Event{Kind: Moving})
+	}
 }

@@ -17,6 +17,7 @@ type loop struct {
 	over   chan struct{} // closed: nobody listens to events any more
 	tasks  sync.WaitGroup
 
+	pushed lease.Time // when pushAcks was called
 	closed bool
 	err    error
 }
@@ -50,14 +51,15 @@ func (l *loop) run(stop *stopping) error {
 		case <-deadline:
 			return ErrNotReleased
 		}
-		timer.Reset(max(0, l.member.Wake().Sub(e.cfg.Clock())))
+		due := min(l.member.Wake(), l.pushed.Add(e.cfg.CheckpointInterval))
+		timer.Reset(max(0, due.Sub(e.cfg.Clock())))
 	}
 	return l.err
 }
 
-// pushAcks tells the member how far the shards have come. It asks often enough, since it wants to be
-// ticked at least once a watch.
+// pushAcks tells the member how far the shards have come, at least once a checkpoint interval.
 func (l *loop) pushAcks() {
+	l.pushed = l.engine.cfg.Clock()
 	for _, g := range l.engine.open() {
 		if p := g.lane.Watermark(); p != g.told {
 			g.told = p

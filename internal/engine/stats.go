@@ -15,7 +15,7 @@ import (
 type Stats struct {
 	Worker    string // id; "" before Run
 	Suspended bool   // it cannot prove that it holds its shards, and starts no handler
-	StoreErr  error  // of the last call to the store
+	StoreErr  error  // of the last read or write, if it was not answered
 	Shards    []ShardStats
 }
 
@@ -42,7 +42,7 @@ func (e *Engine) Stats() Stats {
 	open := e.open()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Stats{Worker: e.id, Suspended: e.proof.member() && !e.proof.Open(time.Now()), StoreErr: e.store.err}
+	s := Stats{Worker: e.id, Suspended: e.proof.member() && !e.proof.Open(time.Now()), StoreErr: e.store.err()}
 	for _, g := range open {
 		lane := g.lane.State()
 		s.Shards = append(s.Shards, ShardStats{
@@ -96,8 +96,6 @@ func (g *grant) why(lane dispatch.LaneState) string {
 		return (&dispatch.HeadError{Above: lane.Above}).Error()
 	case head != "":
 		return head
-	case g.stuck != nil:
-		return fmt.Sprintf("cannot be read: %v", g.stuck)
 	}
 	return g.reader.Status()
 }
@@ -124,7 +122,7 @@ var (
 // Health is nil if the worker is a member of its group and can prove it.
 func (e *Engine) Health() error {
 	e.mu.Lock()
-	storeErr := e.store.err
+	storeErr := e.store.err()
 	e.mu.Unlock()
 	var unwell error
 	switch {

@@ -14,6 +14,7 @@ const (
 	TakeAnyCounter           // a lease is taken whatever its counter is (motorway)
 	FenceAnyHeartbeat        // a worker is fenced whatever its heartbeat is
 	ProofFromAnswer          // the deadline runs from the heartbeat's answer (the Java KCL)
+	OwnPatience              // an observer waits for its own failover time, not the other's
 	ShortPatience            // an observer waits for two thirds of the failover time
 	NoSelfFence              // handlers are started past the deadline (vmware-go-kcl, harlow)
 	ClockStops               // the lease clock does not count the time in which its worker is suspended
@@ -32,7 +33,7 @@ const (
 // String is the bug in words.
 func (b Bug) String() string {
 	return [...]string{"none", "unfenced checkpoint", "owner-only checkpoint", "take at any counter", "fence any heartbeat",
-		"proof from the answer", "short patience", "no self-fence", "clock stops", "adopt any value", "transfer without final checkpoint",
+		"proof from the answer", "own patience", "short patience", "no self-fence", "clock stops", "adopt any value", "transfer without final checkpoint",
 		"deaf drain", "ack on hand-out", "no parent gate", "no children", "seen at request", "reused id", "create over"}[b]
 }
 
@@ -68,10 +69,16 @@ func (b Bug) alters(w lease.Write, stands lease.Item) lease.Write {
 	return w
 }
 
-// misread is how a lease looks to its readers.
+// misread is how an item looks to its readers.
 func (b Bug) misread(it lease.Item) lease.Item {
 	if b == NoParentGate {
 		it.Lease.Parents = nil
+	}
+	if b == OwnPatience {
+		it.Worker.Failover = 0
+	}
+	if b == ShortPatience && it.Key.Kind == lease.KindWorker {
+		it.Worker.Failover = it.Worker.Failover / 3 * 2
 	}
 	return it
 }

@@ -73,6 +73,9 @@ type Config struct {
 	// LazyAcks makes a shell tell its member of an acknowledgement a tick later, as a checkpoint interval allows.
 	LazyAcks bool
 
+	// Mixed makes the failover time of all workers but the first two ticks.
+	Mixed bool
+
 	Heal      int // ticks without faults at the end
 	HealShare int // one in so many states at the horizon is healed
 
@@ -90,13 +93,13 @@ const (
 const firstTick = 10
 
 func (c *Config) member(slot int, id string) lease.MemberConfig {
-	d := 3 * c.Tick
-	if c.Bug == ShortPatience && slot > 0 {
-		d = 2 * c.Tick
+	failover := 3 * c.Tick
+	if c.Mixed && slot > 0 {
+		failover = 2 * c.Tick
 	}
 	return lease.MemberConfig{
 		ID: id, Stream: stream, ARN: "arn", Created: time.UnixMilli(1), Start: lease.TrimHorizon(),
-		Failover: d, Heartbeat: c.Tick, Watch: c.Tick,
+		Failover: failover, Heartbeat: c.Tick, Watch: c.Tick,
 		Relist: time.Duration(c.Relist) * c.Tick, Checkpoint: c.Tick,
 	}
 }
@@ -156,6 +159,17 @@ func Configs() []Config {
 			Relist:  6,
 			Workers: 2, Calm: 3, Horizon: 8,
 			Limits: Limits{Slow: 1, Pause: 1, Drift: 1},
+			Faults: 2, Heal: 40, HealShare: 1024,
+		},
+		{
+			Name:    "mixed",
+			About:   "as clocks, but one worker's failover time is shorter than the other's",
+			Shards:  []Shard{{ID: "s0", Records: 2}},
+			Tick:    time.Second,
+			Relist:  6,
+			Workers: 2, Calm: 3, Horizon: 8,
+			Limits: Limits{Slow: 1, Pause: 1, Drift: 1},
+			Mixed:  true,
 			Faults: 2, Heal: 40, HealShare: 1024,
 		},
 		{

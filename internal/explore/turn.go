@@ -186,7 +186,10 @@ func (w *world) build(ev event) lease.Event {
 	case writtenEvent:
 		e := lease.Written{Key: ev.w.Item.Key, Outcome: lease.Outcome(ev.n)}
 		if ev.item != nil {
-			e.Item, e.Found = w.cfg.Bug.misread(ev.item.Item), true
+			e.Item, e.Found = ev.item.Item, true
+			if e.Key.Kind == lease.KindLease { // of its own item a worker knows how it is
+				e.Item = w.cfg.Bug.misread(e.Item)
+			}
 		}
 		if e.Outcome == lease.Unknown {
 			e.Err = errFailed

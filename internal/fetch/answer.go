@@ -22,9 +22,10 @@ func (r *Reader) answered(ctx context.Context, out *kinesis.GetRecordsOutput, al
 		r.cfg.Credit.Give(taken)
 		return r.failed(err)
 	}
-	if err := r.settle(ctx, taken, batch.Size); ctx.Err() != nil {
-		return Batch{}, false, context.Cause(ctx)
-	} else if err != nil {
+	if err := r.settle(ctx, taken, batch.Size); err != nil {
+		if ctx.Err() != nil {
+			return Batch{}, false, context.Cause(ctx)
+		}
 		return r.failed(fmt.Errorf("waiting for memory: %w", err))
 	}
 	r.learn(max(taken, batch.Size), len(all))
@@ -69,10 +70,7 @@ func (r *Reader) judge(out *kinesis.GetRecordsOutput, all []record.Record) (Batc
 		// answer of the service always says how far behind it is.
 		return Batch{}, fmt.Errorf("shard %s: the answer has neither an iterator nor an end", r.cfg.Shard)
 	}
-	batch := Batch{
-		Behind:  time.Duration(max(0, aws.ToInt64(out.MillisBehindLatest))) * time.Millisecond,
-		Rewinds: r.seen,
-	}
+	batch := Batch{Behind: time.Duration(max(0, aws.ToInt64(out.MillisBehindLatest))) * time.Millisecond}
 	if !r.place.reached && len(all) > 0 {
 		first, err := r.position(&all[0])
 		if err != nil {

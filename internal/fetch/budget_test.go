@@ -30,8 +30,8 @@ type consumer struct {
 
 	mu      sync.Mutex
 	queue   []record.Record
-	running lease.Position // of the record handed out last
-	rewinds int64
+	running lease.Position  // of the record handed out last
+	rewind  *lease.Position // the reader is to go back to it
 	drops   int
 	more    chan struct{}
 }
@@ -52,18 +52,24 @@ func (c *consumer) drop(want int64) (freed int64) {
 	if n := len(c.queue); n > 0 {
 		last, _ = c.queue[n-1].Position()
 	}
-	c.rewinds = c.reader.Rewind(last)
+	c.rewind = &last
 	return freed
 }
 
 func (c *consumer) read(ctx context.Context) {
 	for {
+		c.mu.Lock()
+		if c.rewind != nil {
+			c.reader.Rewind(*c.rewind)
+			c.rewind = nil
+		}
+		c.mu.Unlock()
 		b, err := c.reader.Next(ctx)
 		if err != nil {
 			return
 		}
 		c.mu.Lock()
-		if b.Rewinds < c.rewinds {
+		if c.rewind != nil { // what comes before these was dropped meanwhile
 			c.share.Give(b.Size)
 		} else {
 			c.queue = append(c.queue, b.Records...)

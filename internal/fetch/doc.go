@@ -5,7 +5,8 @@
 //
 //   - It tells every record after its start, in order, each once, until it is rewound.
 //   - It never gives a shard up. Throttling, server errors, time-outs and a dead network are tried again
-//     with back-off; a missing permission or a disabled key is tried again each minute.
+//     with back-off; a missing permission or a disabled key is tried again each minute. Config.Notice hears of
+//     what does not pass.
 //   - It never takes an error for the end of a shard. A shard ends when an answer says so, and the
 //     records of that answer come first.
 //   - It never loses its place in silence: where records may have passed out of retention, or the

@@ -105,6 +105,9 @@ const (
 
 	// deniedRetry is how often a call is tried again that only a person can make succeed.
 	deniedRetry = time.Minute
+
+	// stalledAfter is how long nothing must have succeeded before people hear of what may pass by itself.
+	stalledAfter = time.Minute
 )
 
 // backoff is the pause after so many failures in a row: exponential, with full jitter, so that shards

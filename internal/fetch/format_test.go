@@ -40,7 +40,7 @@ func TestReaderGoesOnInJSON(t *testing.T) {
 		r := NewReader(client, w.config(lease.TrimHorizon()))
 		var most time.Duration
 		got := w.read(r, func(_ Batch, all []record.Record) bool {
-			most = max(most, r.Stalled())
+			most = max(most, r.status.stalled(time.Now()))
 			return len(all) >= 20
 		})
 		if !slices.Equal(w.sequences(got), want) || got[3].PartitionKey != "key-3" || got[3].Shard != firstShard || got[3].Token != 7 {

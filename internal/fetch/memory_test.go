@@ -119,9 +119,6 @@ func TestMemoryIsWhatTheBudgetSays(t *testing.T) {
 					credit.Give(b.Size)
 					r.Rewind(lease.TrimHorizon())
 				}
-				if r.place.reached {
-					r.takeRewind()
-				}
 				base := heap()
 				var most, paid int64
 				reads := 0

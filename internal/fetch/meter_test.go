@@ -255,6 +255,33 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// leaving is a Credit of a reader whose context ends as soon as it gives something back.
+type leaving struct {
+	*account
+	leave func()
+}
+
+func (l leaving) Give(n int64) {
+	if l.account.Give(n); n > 0 {
+		l.leave()
+	}
+}
+
+// TestSettleAtTheEnd: whenever the context ends, Next tells a batch, or holds no byte.
+func TestSettleAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, local.Config{}, 1)
+		w.put(0, 3, 1000)
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := w.config(lease.TrimHorizon())
+		cfg.Credit = leaving{w.credit, cancel}
+		b, err := NewReader(w.client, cfg).Next(ctx)
+		if held := w.credit.balance(); held != b.Size || ctx.Err() == nil {
+			t.Errorf("%d bytes held, %d told, %v", held, b.Size, err)
+		}
+	})
+}
+
 // TestUnmeteredAPIIsPaidToo: without MeteredHTTP a batch is paid for when it is decoded.
 func TestUnmeteredAPIIsPaidToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

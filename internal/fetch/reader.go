@@ -3,7 +3,6 @@ package fetch
 import (
 	"context"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/leatstream/leat/internal/record"
@@ -35,15 +34,16 @@ type Config struct {
 	// Random returns numbers in [0, 1) for jitter; nil means math/rand/v2. Only Next calls it.
 	Random func() float64
 
-	// Notice is told about trouble that passes only when a person acts, once per change; nil means
-	// nobody is. Next calls it, and it must not block.
+	// Notice is told about trouble that passes only when a person acts, and about any that has not passed for a minute,
+	// once per change; nil means nobody is. Next calls it, and it must not block.
 	Notice func(Notice)
 }
 
-// Notice is trouble that passes only when a person acts, or its end.
+// Notice is trouble that somebody should look at, or its end.
 type Notice struct {
-	Shard string
-	Err   error // nil: it is over
+	Shard   string
+	Err     error // nil: it is over
+	Passing bool  // it may pass by itself, and has not for a minute
 }
 
 // Batch is what Next tells. Any of its parts may be empty.
@@ -67,7 +67,7 @@ type Batch struct {
 	// Zero means that it is at the tip.
 	Behind time.Duration
 
-	// End says that the shard has no further record. Next then blocks until Rewind or ctx is done.
+	// End says that the shard has no further record. Unless the reader is rewound, Next then blocks until ctx is done.
 	End bool
 
 	// Children are the shards that follow, with End and if the service told; else list the shards.
@@ -75,11 +75,6 @@ type Batch struct {
 
 	// Trimmed is set if records may be lost before the first of Records.
 	Trimmed *Trimmed
-
-	// Rewinds counts the calls of Rewind that the reader knew of when it read the batch. A batch with
-	// a smaller count than the last Rewind returned was read too early: give its Size back and
-	// forget it.
-	Rewinds int64
 }
 
 // Trimmed says that the record of the place where the reader was to go on is gone, so that records
@@ -93,29 +88,19 @@ type Trimmed struct {
 	First lease.Position // the first record that is still there; SHARD_END if the shard ended without one
 }
 
-// Reader reads one shard. Next may be called by one goroutine at a time; the other methods are safe
-// from any.
+// Reader reads one shard. Next and Rewind belong to one goroutine; Status is for anybody.
 type Reader struct {
-	api    API
-	cfg    Config
-	status status
-
-	mu      sync.Mutex
-	rewinds int64
-	rewound *lease.Position    // not yet seen by Next
-	stop    context.CancelFunc // ends the call in flight
-	wake    chan struct{}      // ends a pause; holds one token
-
-	// The rest belongs to Next.
+	api       API
+	cfg       Config
+	status    status
 	place     place
-	seen      int64 // rewinds
 	reads     Quota
 	opens     Quota
 	iterator  string
 	ended     bool
 	pause     time.Time // no call before
 	failures  int       // in a row
-	denied    string    // the code that Notice was told of
+	noticed   string    // what Notice was told of: the code, or that it is stalled
 	told      time.Duration
 	perRecord int64 // bytes taken for each record of an answer
 	lastTaken int64 // bytes taken for the last answer
@@ -137,7 +122,6 @@ func NewReader(api API, cfg Config) *Reader {
 	}
 	r := &Reader{
 		api: api, cfg: cfg,
-		wake:  make(chan struct{}, 1),
 		place: place{after: cfg.Start},
 		reads: cfg.Quota,
 		opens: Quota{Calls: cfg.Quota.Calls},
@@ -161,7 +145,6 @@ func (r *Reader) Next(ctx context.Context) (Batch, error) {
 		if ctx.Err() != nil {
 			return Batch{}, context.Cause(ctx)
 		}
-		r.takeRewind()
 		if r.place.after.IsShardEnd() && !r.ended {
 			return r.end(), nil
 		}
@@ -195,41 +178,10 @@ func apart(step func()) {
 	<-done
 }
 
-// Rewind makes the reader go back: what Next returns from now on comes after this place. A call in
-// flight is given up and a blocked Next goes on. It returns how often the reader has been rewound,
-// the least Batch.Rewinds that the caller may still use.
-//
-// Where nothing has been handled yet, the place is the reader's start.
-func (r *Reader) Rewind(after lease.Position) int64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.rewinds++
-	r.rewound = &after
-	if r.stop != nil {
-		r.stop()
-	}
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-	return r.rewinds
-}
-
-// Status says, for people, what the reader is doing or what it waits for.
-func (r *Reader) Status() string { return r.status.text(time.Now()) }
-
-// Stalled is how long ago calls began to fail; 0 while they succeed.
-func (r *Reader) Stalled() time.Duration { return r.status.stalled(time.Now()) }
-
-// takeRewind goes back if somebody asked for it.
-func (r *Reader) takeRewind() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.rewound == nil {
-		return
-	}
-	r.place.rewind(*r.rewound)
-	r.seen, r.rewound = r.rewinds, nil
+// Rewind makes the reader go back: what Next returns from now on comes after this place. Where nothing has been
+// handled yet, the place is the reader's start.
+func (r *Reader) Rewind(after lease.Position) {
+	r.place.rewind(after)
 	r.iterator, r.ended = "", false
 	// A pause after a failure still holds; a poll interval does not.
 	if r.failures == 0 {
@@ -237,24 +189,8 @@ func (r *Reader) takeRewind() {
 	}
 }
 
-// begin makes the context of a call, which Rewind ends. The returned function ends it too and says
-// whether Rewind was called.
-func (r *Reader) begin(ctx context.Context) (context.Context, func() bool) {
-	ctx, cancel := context.WithCancel(ctx)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stop = cancel
-	if r.rewound != nil {
-		cancel()
-	}
-	return ctx, func() bool {
-		cancel()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.stop = nil
-		return r.rewound != nil
-	}
-}
+// Status says, for people, what the reader is doing or what it waits for.
+func (r *Reader) Status() string { return r.status.text(time.Now()) }
 
 // due says how long the next call must wait, and why.
 func (r *Reader) due(now time.Time) (time.Duration, string) {
@@ -268,7 +204,7 @@ func (r *Reader) due(now time.Time) (time.Duration, string) {
 	return quota.Wait(now), "waiting for the shard's read quota"
 }
 
-// sleep waits for d, or for ever at the end of the shard; Rewind ends it.
+// sleep waits for d, or for ever at the end of the shard.
 func (r *Reader) sleep(ctx context.Context, d time.Duration, doing string) error {
 	var over <-chan time.Time
 	if !r.ended {
@@ -282,7 +218,6 @@ func (r *Reader) sleep(ctx context.Context, d time.Duration, doing string) error
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-r.wake:
 	case <-over:
 	}
 	return nil

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -180,7 +181,7 @@ func TestF7ThrottlingNeverGivesTheShardUp(t *testing.T) {
 		go func() {
 			time.Sleep(20 * time.Second)
 			statuses <- r.Status()
-			stalls <- r.Stalled()
+			stalls <- r.status.stalled(time.Now())
 		}()
 		got := w.read(r, count(5))
 		if !slices.Equal(w.sequences(got), want) {
@@ -201,8 +202,8 @@ func TestF7ThrottlingNeverGivesTheShardUp(t *testing.T) {
 		if !strings.HasPrefix(status, "throttled (ProvisionedThroughputExceededException), next try in ") {
 			t.Errorf("status after 20 s: %q", status)
 		}
-		if stalled < 19*time.Second || r.Stalled() != 0 {
-			t.Errorf("stalled %v after 20 s of refusals, %v at the end", stalled, r.Stalled())
+		if stalled < 19*time.Second || r.status.stalled(time.Now()) != 0 {
+			t.Errorf("stalled %v after 20 s of refusals, %v at the end", stalled, r.status.stalled(time.Now()))
 		}
 	})
 }
@@ -565,6 +566,43 @@ func TestF33PermanentTrouble(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestTroubleThatLasts: what may pass by itself is told once it has not for a minute, and told to be over. A shorter one is
+// not.
+func TestTroubleThatLasts(t *testing.T) {
+	for name, fault := range map[string]local.Fault{
+		"throttled":  {Kind: local.Throttle, Op: "GetRecords", Share: 1},
+		"broken":     {Kind: local.Error, Share: 1},
+		"no answers": {Kind: local.DropAnswer, Share: 1},
+	} {
+		for _, lasts := range []time.Duration{45 * time.Second, 5 * time.Minute} {
+			t.Run(fmt.Sprint(name, " ", lasts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, local.Config{}, 1)
+					w.put(0, 1, 10)
+					w.server.SetFaults(1, fault)
+					time.AfterFunc(lasts, func() { w.server.SetFaults(1) })
+					var notices []Notice
+					began, told := time.Now(), time.Duration(0)
+					cfg := w.config(lease.TrimHorizon())
+					cfg.Notice = func(n Notice) {
+						if notices = append(notices, n); len(notices) == 1 {
+							told = time.Since(began)
+						}
+					}
+					w.read(NewReader(w.client, cfg), count(1))
+					switch {
+					case lasts < time.Minute && len(notices) == 0:
+					case lasts > time.Minute && len(notices) == 2 && notices[0].Err != nil && notices[0].Passing && notices[1].Err == nil &&
+						told >= time.Minute && told < time.Minute+2*backoffCap:
+					default:
+						t.Errorf("notices %+v, the first after %v", notices, told)
+					}
+				})
+			})
+		}
 	}
 }
 

@@ -19,26 +19,22 @@ func (r *Reader) step(ctx context.Context) (batch Batch, tell bool, err error) {
 	if r.iterator == "" {
 		return r.open(ctx)
 	}
-	if rewound, err := r.waitForRoom(ctx); ctx.Err() != nil {
+	if err := r.waitForRoom(ctx); ctx.Err() != nil {
 		return Batch{}, false, context.Cause(ctx)
-	} else if rewound {
-		return Batch{}, false, nil
 	} else if err != nil {
 		return r.failed(fmt.Errorf("waiting for memory: %w", err))
 	}
-	calling, end := r.begin(ctx)
 	limit := r.limit()
 	account := &meter{credit: r.cfg.Credit, limit: int(limit), waiting: r.waiting}
 	into := &wire.Batch{Template: r.template()}
 	began := time.Now()
 	r.status.set("reading", time.Time{})
-	out, err := r.api.GetRecords(wire.WithBatch(context.WithValue(calling, meterKey{}, account), into), &kinesis.GetRecordsInput{
+	out, err := r.api.GetRecords(wire.WithBatch(context.WithValue(ctx, meterKey{}, account), into), &kinesis.GetRecordsInput{
 		ShardIterator: aws.String(r.iterator),
 		StreamARN:     r.cfg.Stream.arn(),
 		Limit:         aws.Int32(limit),
 	}, once)
 	taken := account.close()
-	rewound := end()
 	all := into.Records
 	if err == nil && !into.Filled {
 		all = r.recordsOf(out)
@@ -47,8 +43,6 @@ func (r *Reader) step(ctx context.Context) (batch Batch, tell bool, err error) {
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
-	case rewound:
-		err = nil
 	case errors.Is(err, wire.ErrNoCBOR):
 		err = nil // the next call is made in JSON, and this one tells nothing about the shard
 	case err != nil:
@@ -63,18 +57,17 @@ func (r *Reader) step(ctx context.Context) (batch Batch, tell bool, err error) {
 
 // waitForRoom waits until another answer like the last one would find room, and keeps none of it. To
 // ask before that would only leave an answer, and its connection, standing at the door.
-func (r *Reader) waitForRoom(ctx context.Context) (rewound bool, err error) {
+func (r *Reader) waitForRoom(ctx context.Context) error {
 	n := min(r.lastTaken, r.cfg.Credit.Room())
 	if n <= 0 {
-		return false, nil
+		return nil
 	}
-	waiting, end := r.begin(ctx)
 	r.waiting(true)
-	err = r.cfg.Credit.Take(waiting, n)
+	err := r.cfg.Credit.Take(ctx, n)
 	if err == nil {
 		r.cfg.Credit.Give(n)
 	}
-	return end(), err
+	return err
 }
 
 func (r *Reader) waiting(yes bool) {
@@ -115,17 +108,13 @@ func (r *Reader) learn(taken int64, records int) {
 
 // open gets an iterator at the place.
 func (r *Reader) open(ctx context.Context) (Batch, bool, error) {
-	calling, end := r.begin(ctx)
 	began := time.Now()
 	r.status.set("opening the shard", time.Time{})
-	out, err := r.api.GetShardIterator(calling, r.place.iterator(r.cfg.Stream, r.cfg.Shard), once)
-	rewound := end()
+	out, err := r.api.GetShardIterator(ctx, r.place.iterator(r.cfg.Stream, r.cfg.Shard), once)
 	r.opens = r.opens.Charge(began, 0)
 	switch {
 	case ctx.Err() != nil:
 		return Batch{}, false, context.Cause(ctx)
-	case rewound:
-		return Batch{}, false, nil
 	case err == nil && aws.ToString(out.ShardIterator) == "":
 		err = fmt.Errorf("the answer has no iterator")
 	}
@@ -159,7 +148,7 @@ func (r *Reader) end() Batch {
 	r.ended, r.iterator = true, ""
 	r.status.succeeded(0)
 	r.status.set("read to its end", time.Time{})
-	return Batch{End: true, Rewinds: r.seen}
+	return Batch{End: true}
 }
 
 // failed sorts an error and sets the pause before the next try. It returns an error only where the
@@ -182,12 +171,16 @@ func (r *Reader) failed(err error) (Batch, bool, error) {
 	r.failures++
 	r.status.failed(time.Now())
 	pause := backoff(r.failures, r.cfg.Random())
+	if kind != denied && r.noticed == "" && r.status.stalled(time.Now()) >= stalledAfter {
+		r.noticed = "stalled"
+		r.cfg.Notice(Notice{Shard: r.cfg.Shard, Err: err, Passing: true})
+	}
 	switch kind {
 	case throttled:
 		r.park(pause, "throttled ("+code+")")
 	case denied:
-		if r.denied != code {
-			r.denied = code
+		if r.noticed != code {
+			r.noticed = code
 			r.cfg.Notice(Notice{Shard: r.cfg.Shard, Err: err})
 		}
 		r.park(deniedRetry, fmt.Sprintf("access denied, tried again each minute: %v", err))
@@ -222,8 +215,8 @@ func (r *Reader) close() {
 func (r *Reader) well(behind time.Duration) {
 	r.failures = 0
 	r.status.succeeded(behind)
-	if r.denied != "" {
-		r.denied = ""
+	if r.noticed != "" {
+		r.noticed = ""
 		r.cfg.Notice(Notice{Shard: r.cfg.Shard})
 	}
 }

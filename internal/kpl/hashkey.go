@@ -66,19 +66,3 @@ func (r Range) Holds(u *record.Record) bool {
 	h, err := HashKeyOf(u.PartitionKey, u.ExplicitHashKey)
 	return err != nil || r.Has(h)
 }
-
-// HoldsAll says whether all user records of an aggregated record belong to the shard, those that have come out
-// included. Where it is false the Java KCL drops the aggregated record with all that is in it, also what the KPL
-// does not put again.
-func (r Range) HoldsAll(a Aggregate) bool {
-	if !r.narrow {
-		return true
-	}
-	a.at, a.next = 0, 0
-	for u := (record.Record{}); a.Next(&u); {
-		if !r.Holds(&u) {
-			return false
-		}
-	}
-	return true
-}

@@ -30,7 +30,7 @@ func TestShrink(t *testing.T) {
 			}
 			t.Logf("%d faults and %d lines of log, then %d faults, %d lines of log, %d lines shown\n%v",
 				strikes, lines, fewer, shorter, len(r.Violation.Trace), r.Violation)
-			if fewer > 15 || fewer >= strikes || shorter >= lines || len(r.Violation.Trace) > traceLines {
+			if fewer > 30 || fewer >= strikes || shorter >= lines || len(r.Violation.Trace) > traceLines {
 				t.Errorf("it is not much simpler")
 			}
 		})

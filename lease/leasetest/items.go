@@ -34,6 +34,7 @@ func RandomItem(r *rand.Rand, key lease.Key) lease.Item {
 			Streams:   randomNames(r, 4),
 			Wants:     randomNames(r, 4),
 			MaxShards: r.IntN(1 << 30),
+			Failover:  oneOf(r, 0, time.Millisecond, 6*time.Second, lease.MaxFailover),
 		}
 	case lease.KindControl:
 		item.Control.Version = lease.ControlVersion
@@ -144,7 +145,7 @@ func samples() []lease.Item {
 		{Name: "payments", ARN: "arn:aws:kinesis:eu-central-1:123456789012:stream/payments", Created: time.UnixMilli(2), Ready: true},
 	}}
 	return append(items,
-		lease.Item{Key: lease.WorkerKey("alive"), Worker: lease.Worker{State: lease.Alive, Streams: []string{"orders", "payments"}, MaxShards: 12}},
+		lease.Item{Key: lease.WorkerKey("alive"), Worker: lease.Worker{State: lease.Alive, Streams: []string{"orders", "payments"}, MaxShards: 12, Failover: 6 * time.Second}},
 		lease.Item{Key: lease.WorkerKey("fenced"), Worker: lease.Worker{State: lease.Fenced}},
 		lease.Item{Key: lease.WorkerKey("left"), Worker: lease.Worker{State: lease.Left}},
 		lease.Item{Key: lease.ControlKey(), Control: control},

@@ -3,6 +3,8 @@ package dynamo_test
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +103,65 @@ func properties(t *testing.T, srv *dynamodb.Server, table string) string {
 		b.WriteString(*tag.Key + ":" + *tag.Value + ",")
 	}
 	return b.String()
+}
+
+// A new table may look absent for a few seconds, it may not take backups at once, and the answer to its creation may be lost:
+// that is no reason to fail, nor to leave out what was asked for. One that stays absent is an error.
+func TestOpenCreatesUnseen(t *testing.T) {
+	for name, test := range map[string]struct {
+		answers refusal
+		fault   dynamodb.Fault
+		fails   bool
+	}{
+		"seen late":     {answers: refusal{op: "DescribeTable", code: "ResourceNotFoundException", lasts: 4 * time.Second}},
+		"never seen":    {answers: refusal{op: "DescribeTable", code: "ResourceNotFoundException", lasts: time.Hour}, fails: true},
+		"no backup yet": {answers: refusal{op: "UpdateContinuousBackups", code: "ContinuousBackupsUnavailableException", lasts: 10 * time.Second}},
+		"lost answer":   {fault: dynamodb.Fault{Kind: dynamodb.DropAnswer, Op: "CreateTable", Share: 1, Count: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := dynamodb.New(dynamodb.Config{Transition: time.Second})
+				srv.SetFaults(1, test.fault)
+				begin := time.Now()
+				s := on(srv, func(c *dynamo.Config) {
+					c.Create.PointInTimeRecovery = true
+					c.AWS.HTTPClient = refusing{c.AWS.HTTPClient, test.answers, begin}
+				})
+				if _, err := s.Open(t.Context(), true); (err != nil) != test.fails || test.fails && !errors.Is(err, lease.ErrStoreGone) {
+					t.Fatalf("Open: %v", err)
+				}
+				if took := time.Since(begin); took > 15*time.Second {
+					t.Errorf("Open took %v", took)
+				}
+				if got := properties(t, srv, dynamo.DefaultTable); !test.fails && !strings.Contains(got, "pitr=ENABLED") {
+					t.Errorf("the new table is %s", got)
+				}
+			})
+		})
+	}
+}
+
+// refusal is an error that a server answers for a while.
+type refusal struct {
+	op, code string
+	lasts    time.Duration
+}
+
+type refusing struct {
+	aws.HTTPClient
+	refusal
+	since time.Time
+}
+
+func (c refusing) Do(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("X-Amz-Target") != "DynamoDB_20120810."+c.op || time.Since(c.since) >= c.lasts {
+		return c.HTTPClient.Do(r)
+	}
+	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + c.code + `","message":"not yet"}`
+	return &http.Response{
+		StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
+		Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}, nil
 }
 
 // A fleet starts at once: all find no table, one makes it, all wait for it.

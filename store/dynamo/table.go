@@ -24,8 +24,13 @@ const (
 // look is how often a table that is being made is looked at: a new group is to begin within a second of its table.
 const look = 500 * time.Millisecond
 
+// unseen is how long a table that is being made may look absent: DescribeTable is eventually consistent (DynamoDB API
+// reference: "wait for a few seconds").
+const unseen = 10 * time.Second
+
 // ready returns the table once it is active, and creates it if it is absent and create is true.
 func (s *Store) ready(ctx context.Context, create bool) (*types.TableDescription, error) {
+	var asked time.Time // when the table was absent, and being made
 	for {
 		d, err := s.describe(ctx)
 		switch {
@@ -33,7 +38,9 @@ func (s *Store) ready(ctx context.Context, create bool) (*types.TableDescription
 			if err := s.create(ctx); err != nil {
 				return nil, err
 			}
-			create = false // if somebody deletes it now, that is no reason to make it again
+			create, asked = false, time.Now() // if somebody deletes it now, that is no reason to make it again
+			continue
+		case errors.Is(err, lease.ErrStoreGone) && !asked.IsZero() && time.Since(asked) < unseen:
 		case errors.Is(err, lease.ErrStoreGone):
 			return nil, fmt.Errorf("%w (is the region or the account the right one?)", err)
 		case err != nil:
@@ -41,16 +48,19 @@ func (s *Store) ready(ctx context.Context, create bool) (*types.TableDescription
 		default:
 			switch d.TableStatus {
 			case types.TableStatusActive, types.TableStatusUpdating:
-				return d, nil
+				if !asked.IsZero() && s.cfg.Create.PointInTimeRecovery {
+					err = s.backUp(ctx)
+				}
+				return d, err
 			case types.TableStatusCreating:
 			case types.TableStatusDeleting:
 				return nil, fmt.Errorf("lease table %s is being deleted: %w", s.cfg.Table, lease.ErrStoreGone)
 			default:
 				return nil, fmt.Errorf("lease table %s is in state %s", s.cfg.Table, d.TableStatus)
 			}
-			if err := wait(ctx, look); err != nil {
-				return nil, fmt.Errorf("lease table %s: waiting for its creation: %w", s.cfg.Table, err)
-			}
+		}
+		if err := wait(ctx, look); err != nil {
+			return nil, fmt.Errorf("lease table %s: waiting for its creation: %w", s.cfg.Table, err)
 		}
 	}
 }
@@ -80,7 +90,7 @@ func (s *Store) describe(ctx context.Context) (*types.TableDescription, error) {
 	return out.Table, nil
 }
 
-// create makes the table, unless somebody else does so at the same time, and waits until it is active.
+// create begins to make the table, unless somebody else does so at the same time.
 func (s *Store) create(ctx context.Context) error {
 	in := &dynamodb.CreateTableInput{
 		TableName: &s.cfg.Table,
@@ -113,20 +123,27 @@ func (s *Store) create(ctx context.Context) error {
 	if _, made := errors.AsType[*types.ResourceInUseException](err); made {
 		return nil // by somebody else, or by an attempt whose answer was lost
 	}
-	if err != nil || !options.PointInTimeRecovery {
-		return err
-	}
-	if _, err := s.ready(ctx, false); err != nil {
-		return err
-	}
-	return s.do(ctx, call{action: "UpdateContinuousBackups", doing: "turning point-in-time recovery on", factor: slow, unwatched: true},
-		func(ctx context.Context, client *dynamodb.Client) error {
-			_, err := client.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{
-				TableName:                        &s.cfg.Table,
-				PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
+	return err
+}
+
+// backUp turns continuous backups on. Everybody does it who has found the table absent: who made it may not know, for the
+// answer may have been lost. A new table is not ready for it at once.
+func (s *Store) backUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := s.do(ctx, call{action: "UpdateContinuousBackups", doing: "turning point-in-time recovery on", factor: slow, unwatched: true},
+			func(ctx context.Context, client *dynamodb.Client) error {
+				_, err := client.UpdateContinuousBackups(ctx, &dynamodb.UpdateContinuousBackupsInput{
+					TableName:                        &s.cfg.Table,
+					PointInTimeRecoverySpecification: &types.PointInTimeRecoverySpecification{PointInTimeRecoveryEnabled: aws.Bool(true)},
+				})
+				return err
 			})
+		if _, early := errors.AsType[*types.ContinuousBackupsUnavailableException](err); !early || wait(ctx, look) != nil {
 			return err
-		})
+		}
+	}
 }
 
 // checkKey returns why a table cannot hold leases, or nil.
