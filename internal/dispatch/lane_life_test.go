@@ -158,3 +158,20 @@ func TestLaneDrainRetriesNothing(t *testing.T) {
 		b.Free()
 	})
 }
+
+// A lane that is cancelled knows why before its workers stop: Close is told by it.
+func TestCancelTellsWhyBeforeTheWorkersStop(t *testing.T) {
+	l := NewLane(t.Context(), LaneConfig{Start: lease.TrimHorizon(), Gate: newSwitchGate(true), Give: func(int64) {}, Ended: func() {}})
+	told := error(nil)
+	l.cancel = func(cause error) {
+		told = cause
+		select {
+		case <-l.stop:
+			t.Error("the workers were stopped before")
+		default:
+		}
+	}
+	if l.Cancel(ErrLeaseLost); told != ErrLeaseLost {
+		t.Errorf("told %v", told)
+	}
+}
