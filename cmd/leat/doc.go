@@ -16,8 +16,8 @@
 // where there is advice, a second line "leat: hint: ". The wording of messages is no contract.
 //
 // The exit codes are those of leat help exit-codes: 0 all went well, 1 failed, 2 wrong usage, 3 stream
-// or shard not found, 4 access denied or no credentials, 130 and 143 interrupted by SIGINT and SIGTERM, 141
-// the program behind tail --group has ended.
+// or shard not found, 4 access denied or no credentials, 129, 130 and 143 interrupted by SIGHUP, SIGINT and
+// SIGTERM, 141 the program behind tail --group has ended.
 //
 // JSON objects stand on one line each and may get more fields. Consumers should ignore those that they
 // do not know.

@@ -33,16 +33,17 @@ func exitCodes() *cobra.Command {
 		Long: `Exit codes of leat:
 
     0  all went well. Also: the reader of the pipe behind stdout had enough
-       and closed it (with tail --group that is 141). For local also: SIGINT
-       or SIGTERM, its usual end.
+       and closed it (with tail --group that is 141). For local also: SIGINT,
+       SIGTERM or SIGHUP, its usual end.
     1  failed: the service, the network, the disk or the input. put says on
        stderr how many records were put before.
     2  wrong usage: the message names the flag or argument. Nothing was done.
     3  the stream, or the shard, does not exist.
     4  access denied, or no credentials found.
-  130  interrupted by SIGINT (Ctrl-C), 143 by SIGTERM. tail has written every
-       record that it told of; put has ended the request that was under way
-       and says how many records were put. A second signal ends at once.
+  130  interrupted by SIGINT (Ctrl-C), 143 by SIGTERM, 129 by SIGHUP (the
+       terminal was closed). tail has written every record that it told of;
+       put has ended the request that was under way and says how many records
+       were put. A second signal ends at once.
   141  the program behind tail --group has ended: what it had not dealt with
        comes again with the next start.
 

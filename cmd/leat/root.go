@@ -24,7 +24,7 @@ func (p *program) say(format string, args ...any) {
 	fmt.Fprintf(p.stderr, "leat: "+format+"\n", args...)
 }
 
-// run is the command: it returns the exit code. It takes over SIGINT and SIGTERM while it runs; the
+// run is the command: it returns the exit code. It takes over SIGINT, SIGTERM and SIGHUP while it runs; the
 // second one ends the process at once.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{stdin: stdin, stdout: &output{w: stdout}, stderr: stderr}
@@ -116,12 +116,15 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// interruptible returns a context that ends at the first SIGINT or SIGTERM. The signals then have
+// interruptible returns a context that ends at the first SIGINT, SIGTERM or SIGHUP. The signals then have
 // their usual effect again, so that a second one ends a process that does not come to an end.
 func interruptible(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	// A write to a closed pipe is to be an error that is looked at, not the end of the process.
 	signal.Ignore(syscall.SIGPIPE)
 	go func() {

@@ -86,6 +86,8 @@ func (i *interruption) Error() string {
 		return "interrupted by SIGINT (Ctrl-C)"
 	case syscall.SIGTERM:
 		return "interrupted by SIGTERM"
+	case syscall.SIGHUP:
+		return "interrupted by SIGHUP (the terminal was closed)"
 	}
 	return "interrupted by " + i.signal.String()
 }

@@ -62,7 +62,11 @@ func parseFrom(s, shard string, now time.Time) (leat.Position, error) {
 	}
 	t, err := parseTime(s, now)
 	if err != nil {
-		return leat.Position{}, fmt.Errorf("%q is none of latest, trim, @SEQUENCE, %s", s, times)
+		places := "latest, trim"
+		if shard != "" {
+			places += ", @SEQUENCE"
+		}
+		return leat.Position{}, fmt.Errorf("%q is none of %s, %s", s, places, times)
 	}
 	if t.After(now) {
 		return leat.Position{}, fmt.Errorf("%s lies in the future", s)
