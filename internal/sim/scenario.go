@@ -148,7 +148,7 @@ func slowLeaver(w *world) {
 	})
 }
 
-// longOutages takes the store away from all, for five failover times and in each way. Nobody fences on a view that
+// longOutages takes the store away from all, for five failover times and in each way (throttled: for half of one). Nobody fences on a view that
 // stood still, so afterwards everybody goes on with what he had (L7).
 func longOutages(w *world) {
 	for _, h := range w.hosts {
@@ -156,8 +156,12 @@ func longOutages(w *world) {
 	}
 	w.calmSince = time.Minute
 	for mode := range numOutageModes {
+		length := 5 * w.cfg.Failover
+		if mode == throttles { // one worker's heartbeats may all be refused, and those of the others not: it is silent then
+			length = w.cfg.Failover / 2
+		}
 		w.at(w.calmSince+time.Duration(mode)*time.Minute+time.Second, "outage", func() {
-			w.faults.storeOut = outage{until: w.now + 5*w.cfg.Failover, mode: mode, rng: w.rng}
+			w.faults.storeOut = outage{until: w.now + length, mode: mode, rng: w.rng}
 		})
 	}
 }
