@@ -8,7 +8,7 @@ import "time"
 // itself, the time in which a silent worker would be found out, and a look.
 const drainLimit = drainTimeout + drainGrace + 7*time.Second + pollInterval
 
-// wantLimit is how long a want may stand in any case. A lease that has moved rests for a minute, and one that the stream says
+// wantLimit is how long a want may stand in any case, but for disputes. A lease that has moved rests for a minute, and one that the stream says
 // it does not know is in doubt for as long. Those who saw it leave it out of their plans. A worker that has joined
 // since cannot know: it may ask for what nobody may give yet, while an owner that could give something plans to
 // give it to another newcomer, who does not ask for it. When the minute is over all plans are the same again; so from
@@ -48,11 +48,13 @@ func (w *world) watchGrants(p *process) {
 	}
 }
 
-// disputed says whether nobody has a lease whose shard passed its retention: a newcomer leaves it alone until it has had a
-// minute to trust the listing, while the others' plans give it to him; and nobody balances before all is owned.
+// disputed says whether there is an unfinished lease of a shard that passed its retention. If nobody has it, a newcomer leaves it alone until it has
+// had a minute to trust the listing, while the others' plans give it to him. If somebody has it, he waits as long before he finishes
+// it, and those whose listings are older or newer do not agree whether its descendants may be read (seed 665 of an hour). Nobody balances before all
+// that he thinks may be read is owned.
 func (w *world) disputed() bool {
 	for _, sh := range w.stream.shards {
-		if item, found := w.store.lease(sh.id); found && sh.trimmed && !w.runs(item.Lease.Owner) && !item.Lease.Checkpoint.IsShardEnd() {
+		if item, found := w.store.lease(sh.id); found && sh.trimmed && !item.Lease.Checkpoint.IsShardEnd() {
 			return true
 		}
 	}
@@ -61,7 +63,7 @@ func (w *world) disputed() bool {
 
 func (w *world) watchWants() {
 	if w.disputed() {
-		w.restless = w.now
+		w.disputedAt = w.now
 	}
 	seen := map[want]time.Duration{}
 	for _, h := range w.store.members {
@@ -76,7 +78,8 @@ func (w *world) watchWants() {
 				since = w.now
 			}
 			seen[key] = since
-			if w.now-since > wantLimit || w.now-max(since, w.restless) > drainLimit {
+			agreed := max(since, w.disputedAt)
+			if w.now-agreed > wantLimit || w.now-max(agreed, w.restless) > drainLimit {
 				w.violate("L4 drains", "", h.key.Worker, "it wants %s since %v", lease, since)
 			}
 		}

@@ -41,6 +41,7 @@ type world struct {
 	moved       func(sh *shard, to string) // told of every new owner, if set
 	paused      func(sh *shard)            // told when a shard's reader is closed or opened, if set
 	wants       map[want]time.Duration     // since when
+	disputedAt  time.Duration              // the last time that a lease was disputed
 	restless    time.Duration              // until then leases rest, or are in doubt
 }
 
