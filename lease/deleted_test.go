@@ -214,3 +214,29 @@ func TestLeaseMadeAgainForAnother(t *testing.T) {
 		t.Errorf("a still reads what is b's: %+v", g.lease(shard))
 	}
 }
+
+// All leases are deleted by hand when the last audit had already missed one of them: the others are not made again before two audits
+// have missed them, too. Until then their owners may not know.
+func TestAllLeasesDeletedAfterOneWasMissed(t *testing.T) {
+	g := newGroup(t, shards(4)...)
+	g.join("a")
+	b := g.join("b")
+	g.pass(58 * time.Second)
+	g.remove("shard-0")
+	g.pass(60 * time.Second)
+	for shard := range b.open {
+		g.ack(b, shard, "9") // so b sees its leases now, and takes a read that lacks them for a stale one
+	}
+	g.pass(3500 * time.Millisecond) // a's audit misses shard-0
+	for _, it := range g.leases() {
+		g.remove(it.Key.Shard)
+	}
+	g.pass(80 * time.Second) // a's next audit misses all
+	if n := len(g.leases()); n != 0 {
+		t.Errorf("%d leases were made again after one audit", n)
+	}
+	g.pass(3 * time.Minute)
+	if n := len(g.leases()); n != 4 {
+		t.Errorf("%d leases in the end, want 4", n)
+	}
+}

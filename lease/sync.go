@@ -206,6 +206,7 @@ func (m *Member) audit() {
 	for shard, v := range m.view {
 		leases[shard] = v.item.Lease
 	}
+	again := true
 	for _, s := range MissingLeases(leases, m.listed) {
 		if m.unreadable[LeaseKey(m.cfg.Stream, s.ID).String()] {
 			continue
@@ -213,13 +214,15 @@ func (m *Member) audit() {
 		m.suspects[s.ID] = true
 		switch {
 		case !before[s.ID]:
-		case len(leases) == 0:
-			m.remake, m.roots = true, nil // there is no telling where the group began but by its start
-		default:
+			again = false
+		case len(leases) > 0:
 			m.missed(s)
 			// Its parents are done, and what lies before the group's start is none of the group's.
 			m.createLease(s, record.Start, true)
 		}
+	}
+	if len(leases) == 0 && len(m.suspects) > 0 && again {
+		m.remake, m.roots = true, nil // there is no telling where the group began but by its start
 	}
 }
 
